@@ -1,0 +1,54 @@
+// Whole-file reads and safe output files. Reads use pread, never mmap: a file that shrinks is an error, not a SIGBUS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace cprof {
+
+Result<Fd> open_read(const std::string& path);
+
+// Reads until end of file, at most max_bytes (more is an error that names the limit). Works on /proc and pipes.
+Result<std::vector<std::byte>> read_all(int fd, size_t max_bytes, const std::string& name_for_errors);
+Result<std::string> read_text_file(const std::string& path, size_t max_bytes);
+
+// Exactly size bytes at offset, or an error.
+Result<void> read_exactly_at(int fd, uint64_t offset, std::span<std::byte> into, const std::string& name_for_errors);
+
+Result<void> write_fully(int fd, std::span<const std::byte> bytes, const std::string& name_for_errors);
+
+// Where an output goes. A regular file is written to "NAME.tmp.PID" beside it and renamed by commit(); pipes, devices
+// and "-" (stdout) are written directly. Destroyed without commit(), the temporary file is removed.
+class OutputFile {
+ public:
+  static Result<OutputFile> create(const std::string& path);
+  OutputFile(OutputFile&&) noexcept;
+  OutputFile& operator=(OutputFile&&) noexcept;
+  ~OutputFile();
+
+  Result<void> write(std::span<const std::byte> bytes);  // buffered, 256 KiB
+  Result<void> write(std::string_view text);
+  Result<void> flush();
+  Result<void> commit();
+
+  const std::string& path() const { return path_; }
+  uint64_t bytes_written() const { return bytes_written_; }
+
+ private:
+  OutputFile() = default;
+
+  Fd fd_;
+  std::string path_;
+  std::string temporary_;  // empty when written directly
+  std::vector<std::byte> buffer_;
+  uint64_t bytes_written_ = 0;
+};
+
+}  // namespace cprof

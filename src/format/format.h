@@ -1,0 +1,60 @@
+// What a file format is: one object that knows its own name, its sniffing, its reader and its writer. registry.cc lists
+// them all. A reader gives a Profile; a source of raw events (perf.data) gives an EventSource for the pipeline.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/result.h"
+#include "event/event.h"
+#include "profile/profile.h"
+
+namespace cprof::format {
+
+enum class Weight : uint8_t { kSamples, kWall, kOffCpu };
+enum class FoldedStyle : uint8_t { kPlain, kExtended };
+enum class GroupBy : uint8_t { kProcess, kThread };
+
+struct WriteOptions {
+  Weight weight = Weight::kSamples;
+  std::string metric;               // empty: the default metric
+  FoldedStyle folded_style = FoldedStyle::kPlain;
+  GroupBy by = GroupBy::kProcess;
+};
+
+struct ReadOptions {
+  uint64_t max_input_bytes = uint64_t{4} << 30;  // unpacked
+  uint64_t max_ratio = 200;                      // unpacked : packed
+};
+
+// An input opened for reading: a file, or stdin spooled as it comes.
+struct Input {
+  Fd fd;
+  std::string name;                   // for messages, and the profile's scope
+  std::vector<std::byte> head;        // the first bytes (up to 64 KiB), already read from fd when it is a pipe
+  bool seekable = false;
+};
+
+struct FormatInfo {
+  std::string_view name;              // "folded": for --format
+  std::string_view title;             // "FlameGraph folded stacks"
+  std::vector<std::string_view> extensions;  // ".folded", longest match wins
+  // Certainty that these first bytes are this format: 0 no. Two formats that both answer is a failing test.
+  bool (*sniff)(std::span<const std::byte> head) = nullptr;
+  Result<profile::Profile> (*read)(Input input, const ReadOptions& options) = nullptr;
+  std::unique_ptr<event::EventSource> (*open_source)(Input input, const ReadOptions& options) = nullptr;
+  Result<void> (*write)(const profile::Profile& profile, OutputFile& out, const WriteOptions& options) = nullptr;
+};
+
+// The explicit list (registry.cc).
+std::span<const FormatInfo> all_formats();
+const FormatInfo* find_by_name(std::string_view name);
+const FormatInfo* find_by_path(std::string_view path);         // by extension
+const FormatInfo* find_by_content(std::span<const std::byte> head);
+
+}  // namespace cprof::format

@@ -1,0 +1,50 @@
+// Stackdiff: discrete samples become gapless frame slices over a thread's life. Pure: a Profile in, slices out.
+// Each frame of a sample lives until the thread's next sample; neighbouring samples are compared from the root; what
+// vanished closes from the deepest up; the last sample lasts one sampling interval, less when the thread ends sooner.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace cprof::timeline {
+
+enum class Gaps : uint8_t { kCut, kExtend };
+
+struct Options {
+  profile::MetricId metric;            // whose samples make the timeline; invalid: the first time metric, else the first
+  Gaps gaps = Gaps::kExtend;           // kCut: frames end one interval after a sample when the next is over 3 away
+  uint64_t interval_ns = 0;            // 0: from the profile (period, or the median distance)
+};
+
+// One frame of the timeline: a function (or an inlined function) of one location.
+struct FrameSlice {
+  profile::ThreadId thread;
+  uint64_t start_ns = 0, end_ns = 0;
+  uint32_t depth = 0;                  // 0 is the root frame
+  profile::LocationId location;        // of the sample that opened it
+  uint16_t line = 0;                   // index into that location's lines; 0 when it has none
+};
+
+// Slices of each thread in the order of start, then depth: parents before children, properly nested.
+void for_each_slice(const profile::Profile& profile, const Options& options,
+                    const std::function<void(const FrameSlice&)>& on_slice);
+
+// One entry a sample, in profile.samples' order: how long its stack was shown. 0 for samples of other metrics.
+// A thread's sum is the length of its sampled time.
+std::vector<uint64_t> wall_weights(const profile::Profile& profile, const Options& options);
+
+enum class ThreadState : uint8_t { kOnCpu, kRunnable, kWaiting, kUnknown };
+
+struct StateSlice {
+  profile::ThreadId thread;
+  uint64_t start_ns = 0, end_ns = 0;
+  ThreadState state = ThreadState::kUnknown;
+};
+
+// What the thread did in that time, from switch records; kUnknown throughout where there are none.
+void for_each_state(const profile::Profile& profile, const std::function<void(const StateSlice&)>& on_state);
+
+}  // namespace cprof::timeline
