@@ -1,21 +1,21 @@
 // Builds a Profile: interns locations and call sites, keeps parents before children. Used by the pipeline and by every
-// reader; one thread. take() sorts the samples and gives the Profile away.
+// reader; one thread. take() sorts the samples and gives the Profile away; the builder is then used up.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
 #include "profile/profile.h"
+#include "profile/row_index.h"
 
 namespace cprof::profile {
 
 class ProfileBuilder {
  public:
-  ProfileBuilder();
+  ProfileBuilder() = default;
 
   Profile& profile() { return profile_; }
   StringId intern(std::string_view text) { return profile_.strings.intern(text); }
@@ -31,37 +31,38 @@ class ProfileBuilder {
 
   // Interned by (mapping, file_address, kind, is_return_address). Named later through set_lines().
   LocationId location(const Location& location);
-  // Interned by (mapping, kind, lines): a frame that an import knows by name only. Gets an address unique in its mapping.
+  // Interned by (mapping, kind, lines): a frame that an import knows by name only. take() gives it an address that no
+  // other location of its mapping has.
   LocationId named_location(MappingId mapping, FrameKind kind, std::span<const Line> lines);
   // A new row every time, lines attached: for formats that carry their own location ids.
   LocationId add_location(const Location& location, std::span<const Line> lines);
+  // Replaces the lines, and sets the mapping's has_* flags to what they show.
   void set_lines(LocationId id, std::span<const Line> innermost_first);
 
   // parent invalid: a root.
   CallSiteId site(CallSiteId parent, LocationId location);
+  // The site of the last location; invalid when root_first is empty. Stacks that begin like the one before cost less.
   CallSiteId stack(std::span<const LocationId> root_first);
 
-  LabelSetId label_set(std::span<const Label> labels);  // interned
+  LabelSetId label_set(std::span<const Label> labels);  // interned; invalid when empty
 
   void add_sample(const Sample& sample) { profile_.samples.push_back(sample); }
-  // Sums into an existing row of equal (site, metric, labels, thread).
+  // Sums into an existing row of equal (site, metric, labels, thread); a sum that leaves int64 stays at its limit and
+  // is counted in the diagnostics.
   void add_aggregate(const Aggregate& aggregate);
 
   Profile take();
 
  private:
-  struct Key {
-    uint64_t a, b, c, d;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    size_t operator()(const Key& key) const;
-  };
-  using Index = std::unordered_map<Key, uint32_t, KeyHash>;
+  uint32_t attach_lines(Location& location, std::span<const Line> lines);
+  void give_addresses();
 
   Profile profile_;
-  Index mappings_, functions_, locations_, sites_, aggregates_;
-  std::unordered_map<size_t, std::vector<uint32_t>> named_locations_, label_sets_;
+  RowIndex mappings_, functions_, locations_, named_locations_, label_sets_, aggregates_;
+  PairIndex sites_;
+  std::vector<LocationId> named_;           // those that take() gives an address
+  std::vector<LocationId> last_stack_;      // the stack() before, root first,
+  std::vector<CallSiteId> last_sites_;      // and its sites
 };
 
 }  // namespace cprof::profile

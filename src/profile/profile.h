@@ -23,27 +23,29 @@ using CallSiteId = Id<struct CallSiteTag>;
 using MetricId = Id<struct MetricTag>;
 using LabelSetId = Id<struct LabelSetTag>;
 
+inline constexpr StringId kNoText{uint32_t{0}};  // the "" of every StringTable
+
 enum class FrameKind : uint8_t { kUser, kKernel, kJit, kInterpreted, kUnknown };
 
 struct Process {
   int32_t pid = 0;
-  StringId name;             // comm of the main thread, the last one set
+  StringId name = kNoText;             // comm of the main thread, the last one set
   uint64_t start_ns = 0;     // first seen
   uint64_t end_ns = 0;       // 0: still alive at the end
 };
 
 struct Thread {
-  ProcessId process;
+  ProcessId process{};
   int32_t tid = 0;
-  StringId name;
+  StringId name = kNoText;
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;       // 0: still alive at the end
 };
 
 // A file (or JIT region, or the kernel) mapped into processes. One row per distinct (path, build-id, start, file_offset).
 struct Mapping {
-  StringId path;             // "/usr/lib/libc.so.6", "[vdso]", "[kernel]", "[nfs]", "//anon"
-  StringId build_id;         // lower-case hex, "" when unknown
+  StringId path = kNoText;             // "/usr/lib/libc.so.6", "[vdso]", "[kernel]", "[nfs]", "//anon"
+  StringId build_id = kNoText;         // lower-case hex, "" when unknown
   uint64_t start = 0, end = 0;   // in the process where it was first seen
   uint64_t file_offset = 0;
   uint64_t load_bias = 0;    // avma - svma
@@ -51,21 +53,21 @@ struct Mapping {
 };
 
 struct Function {
-  StringId name;             // demangled; never empty (unnamed code: "[libx.so+0x4080]")
-  StringId system_name;      // as in the symbol table
-  StringId file;             // source file, "" when unknown
+  StringId name = kNoText;             // demangled; never empty (unnamed code: "[libx.so+0x4080]")
+  StringId system_name = kNoText;      // as in the symbol table
+  StringId file = kNoText;             // source file, "" when unknown
   uint32_t start_line = 0;   // 0 unknown
 };
 
 struct Line {
-  FunctionId function;
+  FunctionId function{};
   uint32_t line = 0;         // 0 unknown
   uint32_t column = 0;
 };
 
 // A place in code. lines: innermost inlined function first, the real function last; empty until named.
 struct Location {
-  MappingId mapping;
+  MappingId mapping{};
   uint64_t address = 0;         // avma as first seen (pprof's Location.address); unique per mapping for pc-less frames
   uint64_t file_address = 0;    // svma: the address in the ELF file's own terms; equals address when there is no file
   uint64_t function_start = 0;  // svma where the function (or its unwind range) begins; 0 unknown. Identity when unnamed
@@ -77,16 +79,16 @@ struct Location {
 };
 
 struct CallSite {
-  CallSiteId parent;         // invalid for a root
-  LocationId location;
+  CallSiteId parent{};         // invalid for a root
+  LocationId location{};
   uint32_t depth = 0;        // 0 for a root
 };
 
 enum class WeightKind : uint8_t { kSamples, kWall, kOffCpu, kOther };
 
 struct Metric {
-  StringId name;             // "samples", "cpu-clock", "alloc_space"
-  StringId unit;             // "count", "nanoseconds", "bytes"
+  StringId name = kNoText;             // "samples", "cpu-clock", "alloc_space"
+  StringId unit = kNoText;             // "count", "nanoseconds", "bytes"
   uint64_t period = 0;       // sampling period in the unit, 0 unknown
   bool is_time = false;      // weights are nanoseconds on a CPU
 };
@@ -98,37 +100,38 @@ enum class StackEnd : uint8_t {
 };
 std::string_view name_of(StackEnd end);         // "truncated-snapshot": stable, used in SQL and files
 std::string_view description_of(StackEnd end);  // a plain sentence with the mend
+constexpr bool is_incomplete(StackEnd end) { return end != StackEnd::kComplete && end != StackEnd::kNotUnwound; }
 
 struct Label {
-  StringId key;
-  StringId text;             // "" when number
+  StringId key = kNoText;
+  StringId text = kNoText;             // "" when number
   int64_t number = 0;
-  StringId unit;
+  StringId unit = kNoText;
   bool is_number = false;
 };
 
 struct Sample {
   uint64_t time_ns = 0;
   int64_t weight = 1;        // in the metric's unit
-  ThreadId thread;
-  CallSiteId site;           // invalid: no stack at all, shown as [unknown]
+  ThreadId thread{};
+  CallSiteId site{};           // invalid: no stack at all, shown as [unknown]
   uint32_t cpu = 0;
-  MetricId metric;
-  LabelSetId labels;         // invalid: none
+  MetricId metric{};
+  LabelSetId labels{};         // invalid: none
   StackEnd end = StackEnd::kComplete;
   bool in_kernel = false;
 };
 
 struct Aggregate {
-  CallSiteId site;
-  MetricId metric;
-  LabelSetId labels;
+  CallSiteId site{};
+  MetricId metric{};
+  LabelSetId labels{};
   int64_t value = 0;
-  ThreadId thread;           // invalid when unknown
+  ThreadId thread{};           // invalid when unknown
 };
 
 struct SwitchInterval {      // a thread on a CPU
-  ThreadId thread;
+  ThreadId thread{};
   uint64_t start_ns = 0, end_ns = 0;
   uint32_t cpu = 0;
   bool preempted = false;    // at its end
@@ -136,8 +139,8 @@ struct SwitchInterval {      // a thread on a CPU
 
 // A named span or counter value that a program or an import gave (not derived from samples).
 struct Slice {
-  ThreadId thread;
-  StringId name, category;
+  ThreadId thread{};
+  StringId name = kNoText, category = kNoText;
   uint64_t start_ns = 0, duration_ns = 0;
   uint32_t depth = 0;
 };
@@ -153,7 +156,7 @@ struct RunInfo {
   uint64_t collector_cpu_ns = 0;
   uint64_t bytes_read = 0;                  // kernel to user
   std::vector<std::string> comments;        // pprof comments
-  StringId default_metric;
+  StringId default_metric = kNoText;
 };
 
 struct Profile {
