@@ -10,6 +10,9 @@ target_compile_options(cprof_flags INTERFACE ${CPROF_WARNINGS} -fdata-sections -
 target_compile_definitions(cprof_flags INTERFACE CPROF_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)
 target_link_options(cprof_flags INTERFACE -Wl,--gc-sections)
 
+# Modules whose archive may need nothing from outside, not even libc (tools/check_freestanding.py).
+set(CPROF_FREESTANDING unwind/core base/signal_safe)
+
 function(cprof_module path)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS;DIRS;TEST_DEPS;TEST_LIBS" ${ARGN})
   string(REPLACE "/" "_" name ${path})
@@ -31,6 +34,9 @@ function(cprof_module path)
   if(sources)
     add_library(cprof_${name} STATIC ${sources})
     target_link_libraries(cprof_${name} PUBLIC cprof_flags ${links} ${ARG_LIBS})
+    if(path IN_LIST CPROF_FREESTANDING)
+      target_compile_options(cprof_${name} PRIVATE -ffreestanding -fno-stack-protector)
+    endif()
   else()
     add_library(cprof_${name} INTERFACE)
     target_link_libraries(cprof_${name} INTERFACE cprof_flags ${links} ${ARG_LIBS})
@@ -46,6 +52,9 @@ function(cprof_module path)
   endif()
 endfunction()
 
+# All that a sanitizer build needs: every program with the label unit.
+add_custom_target(cprof_unit_tests)
+
 # cprof_test(name LABEL unit SOURCES ... LIBS ...): a GoogleTest program whose tests ctest runs one by one.
 function(cprof_test name)
   cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LIBS" ${ARGN})
@@ -54,5 +63,8 @@ function(cprof_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE cprof_flags ${ARG_LIBS} GTest::gtest GTest::gtest_main Threads::Threads)
   target_compile_definitions(${name} PRIVATE CPROF_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CPROF_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  if(ARG_LABEL STREQUAL "unit")
+    add_dependencies(cprof_unit_tests ${name})
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}. PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
 endfunction()
