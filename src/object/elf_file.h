@@ -30,6 +30,7 @@ struct Section {
   uint32_t type = 0;
   uint64_t flags = 0, vaddr = 0, file_offset = 0, size = 0, entry_size = 0;
   uint32_t link = 0;
+  uint32_t index = 0;      // in sections(); what section_data() goes by
 };
 
 struct Symbol {
@@ -59,28 +60,35 @@ class ElfFile {
   uint64_t entry() const;
   std::span<const Segment> segments() const;
   std::span<const Section> sections() const;
+  // ".debug_x" also finds ".zdebug_x".
   const Section* find_section(std::string_view name) const;
+  // Why sections() is empty although the file claims some; "" when all is well.
+  const std::string& section_problem() const;
   // PT_GNU_EH_FRAME's vaddr and size, for files without section headers.
   std::optional<std::pair<uint64_t, uint64_t>> eh_frame_header_range() const;
 
   // Decompressed content, cached. Absent section or SHT_NOBITS: empty span. Broken or absurd: an Error.
   Result<std::span<const std::byte>> section_data(const Section& section);
   Result<std::span<const std::byte>> section_data(std::string_view name);
-  // Drops cached section bytes (unwind tables and symbol indexes are compiled, then the raw bytes go).
+  // Drops cached section bytes (unwind tables and symbol indexes are compiled, then the raw bytes go); the string tables
+  // that symbols() pointed into stay.
   void drop_cached_data();
 
-  // Bytes of the loaded image at svma, as in the file (relocations not applied); fails outside the segments.
+  // Bytes of the loaded image at svma, as in the file (relocations not applied, .bss zero); fails outside the segments.
   Result<void> read_at_svma(uint64_t svma, std::span<std::byte> into);
   std::optional<uint64_t> svma_to_file_offset(uint64_t svma) const;
   std::optional<uint64_t> file_offset_to_svma(uint64_t offset) const;  // through PT_LOAD, executable segments first
 
   // avma - svma for this file mapped at avma_start from file_offset: through the PT_LOAD that holds file_offset
-  // (right also for ET_EXEC, lld and mold layouts where p_offset != p_vaddr).
-  std::optional<uint64_t> load_bias(uint64_t avma_start, uint64_t file_offset) const;
+  // (right also for ET_EXEC, lld and mold layouts where p_offset != p_vaddr). Two segments may share a page of the file,
+  // so it matters whether the mapping is the executable one.
+  std::optional<uint64_t> load_bias(uint64_t avma_start, uint64_t file_offset, bool executable = true) const;
 
   std::span<const std::byte> build_id();          // NT_GNU_BUILD_ID from section or PT_NOTE; empty when none
   std::optional<DebugLink> debug_link();          // .gnu_debuglink
-  Result<std::vector<Symbol>> symbols();          // .symtab and .dynsym functions (and notype/gnu_ifunc), unsorted
+  // Defined functions of .symtab and .dynsym (STT_FUNC, STT_GNU_IFUNC, and STT_NOTYPE in executable sections), unsorted,
+  // with the duplicates that the two tables share.
+  Result<std::vector<Symbol>> symbols();
   int fd() const;                                 // -1 for from_memory
   std::span<const std::byte> memory() const;      // empty for files
   const struct stat& stat() const;

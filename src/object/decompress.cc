@@ -1,0 +1,145 @@
+#include "object/decompress.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+namespace cprof::object {
+namespace {
+
+constexpr uint64_t kMaxUnpackedBytes = uint64_t{4} << 30;
+constexpr uint64_t kSmallBytes = 64 << 20;  // below it a ratio is harmless, up to the most that deflate can do
+constexpr uint64_t kMaxRatio = 200, kMaxSmallRatio = 1032;
+constexpr size_t kFirstBytes = 64 * 1024;
+
+// The output so far. room() is never empty until the claimed size is reached.
+class GrowingOutput {
+ public:
+  GrowingOutput(uint64_t limit, size_t packed_size) : limit_(limit), first_(std::max(kFirstBytes, packed_size * 3)) {}
+
+  bool grow() {
+    if (used_ < buffer_.size() || used_ == limit_) return true;
+    size_t wanted = buffer_.size() ? buffer_.size() * 2 : first_;
+    return buffer_.resize(static_cast<size_t>(std::min<uint64_t>(wanted, limit_)));
+  }
+  std::span<std::byte> room() { return buffer_.span().subspan(used_); }
+  void advance(size_t count) { used_ += count; }
+  bool full() const { return used_ == limit_; }
+  uint64_t used() const { return used_; }
+  Buffer take() { return std::move(buffer_); }
+
+ private:
+  Buffer buffer_;
+  size_t used_ = 0;
+  uint64_t limit_;
+  size_t first_;
+};
+
+enum class Step : uint8_t { kMore, kEnd, kBroken };
+
+class ZlibStream {
+ public:
+  explicit ZlibStream(std::span<const std::byte> input) : input_(input) { ready_ = inflateInit(&stream_) == Z_OK; }
+  ~ZlibStream() {
+    if (ready_) inflateEnd(&stream_);
+  }
+  ZlibStream(const ZlibStream&) = delete;
+
+  Step step(std::span<std::byte> room, size_t* written) {
+    if (!ready_) return Step::kBroken;
+    if (stream_.avail_in == 0) feed();
+    stream_.next_out = reinterpret_cast<Bytef*>(room.data());
+    stream_.avail_out = static_cast<uInt>(std::min<size_t>(room.size(), kMaxPiece));
+    uInt before = stream_.avail_out;
+    uInt input_before = stream_.avail_in;
+    int result = inflate(&stream_, Z_NO_FLUSH);
+    *written = before - stream_.avail_out;
+    if (result == Z_STREAM_END) return Step::kEnd;
+    bool progress = *written != 0 || stream_.avail_in != input_before;
+    return result == Z_OK && progress ? Step::kMore : Step::kBroken;
+  }
+
+ private:
+  static constexpr size_t kMaxPiece = 1 << 30;
+
+  void feed() {
+    size_t piece = std::min(input_.size(), kMaxPiece);
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(input_.data()));
+    stream_.avail_in = static_cast<uInt>(piece);
+    input_ = input_.subspan(piece);
+  }
+
+  z_stream stream_ = {};
+  std::span<const std::byte> input_;
+  bool ready_ = false;
+};
+
+class ZstdStream {
+ public:
+  explicit ZstdStream(std::span<const std::byte> input) : input_{input.data(), input.size(), 0} {}
+
+  // A section may be several frames one after the other: the end is where the input ends at a frame's end.
+  Step step(std::span<std::byte> room, size_t* written) {
+    if (!stream_) return Step::kBroken;
+    ZSTD_outBuffer output{room.data(), room.size(), 0};
+    size_t input_before = input_.pos;
+    size_t result = ZSTD_decompressStream(stream_.get(), &output, &input_);
+    *written = output.pos;
+    if (ZSTD_isError(result)) return Step::kBroken;
+    if (result == 0 && input_.pos == input_.size) return Step::kEnd;
+    bool progress = output.pos != 0 || input_.pos != input_before;
+    return progress ? Step::kMore : Step::kBroken;
+  }
+
+ private:
+  struct Free {
+    void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
+  };
+  std::unique_ptr<ZSTD_DStream, Free> stream_{ZSTD_createDStream()};
+  ZSTD_inBuffer input_;
+};
+
+template <typename Stream>
+Result<Buffer> unpack(const CompressedBytes& packed, const std::string& name) {
+  Stream stream(packed.bytes);
+  GrowingOutput output(packed.unpacked_size, packed.bytes.size());
+  std::byte beyond;  // once full, one spare byte shows whether more would come
+  for (;;) {
+    if (!output.grow()) return fail(name + ": out of memory while unpacking", ENOMEM);
+    size_t written = 0;
+    bool full = output.full();
+    Step step = stream.step(full ? std::span(&beyond, 1) : output.room(), &written);
+    if (step == Step::kBroken) return fail(fmt::format("{}: broken compressed data after {} bytes", name, output.used()));
+    if (full && written) return fail(fmt::format("{}: unpacks to more than the {} bytes it claims", name, output.used()));
+    output.advance(written);
+    if (step == Step::kEnd) break;
+  }
+  if (!output.full())
+    return fail(fmt::format("{}: unpacks to {} bytes, not the {} it claims", name, output.used(), packed.unpacked_size));
+  return output.take();
+}
+
+}  // namespace
+
+Result<void> check_unpacked_size(uint64_t unpacked_size, uint64_t packed_size, const std::string& name) {
+  uint64_t ratio = unpacked_size <= kSmallBytes ? kMaxSmallRatio : kMaxRatio;
+  if (unpacked_size > kMaxUnpackedBytes)
+    return fail(fmt::format("{}: claims to unpack to {} bytes, over the limit of 4 GiB", name, unpacked_size), EFBIG);
+  if (unpacked_size / ratio > packed_size)
+    return fail(fmt::format("{}: claims to unpack from {} to {} bytes, over the limit of {}:1", name, packed_size,
+                            unpacked_size, ratio),
+                EFBIG);
+  return {};
+}
+
+Result<Buffer> decompress(const CompressedBytes& packed, const std::string& name) {
+  TRY(check_unpacked_size(packed.unpacked_size, packed.bytes.size(), name));
+  if (packed.kind == Compression::kZstd) return unpack<ZstdStream>(packed, name);
+  return unpack<ZlibStream>(packed, name);
+}
+
+}  // namespace cprof::object

@@ -1,0 +1,372 @@
+// An ElfFile is its checked headers (elf_headers), a source of bytes (byte_source), and a cache of section contents that
+// is filled on demand. All address arithmetic goes through the PT_LOAD segments, never through sections: that is what the
+// kernel maps. Three kinds of address meet here: svma (in the ELF file's own view), file offset, and avma (in a process);
+// avma = svma + load bias.
+#include "object/elf_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/byte_reader.h"
+#include "object/buffer.h"
+#include "object/byte_source.h"
+#include "object/decompress.h"
+#include "object/elf_headers.h"
+
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2  // glibc 2.36's elf.h does not have it yet
+#endif
+
+namespace cprof::object {
+namespace {
+
+constexpr uint64_t kMaxSectionBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxDebugSectionBytes = uint64_t{4} << 30;
+constexpr uint64_t kMaxNoteBytes = 1 << 20;
+constexpr unsigned kMaxNotes = 64;  // looked into for a build-id
+constexpr size_t kMaxBuildId = 64;
+constexpr size_t kZdebugHeader = 12;  // "ZLIB", then the unpacked size, big-endian
+
+bool is_debug_name(std::string_view name) { return name.starts_with(".debug_") || name.starts_with(".zdebug_"); }
+
+// The packed bytes of a section that is compressed, in either convention; nothing when it is stored plain.
+Result<std::optional<CompressedBytes>> packed_content(const Section& section, std::span<const std::byte> raw,
+                                                      const std::string& name) {
+  ByteReader reader(raw);
+  if (section.flags & SHF_COMPRESSED) {
+    uint32_t kind = reader.u32();
+    reader.skip(4);
+    uint64_t size = reader.u64();
+    reader.skip(8);
+    if (!reader.ok()) return fail(name + ": too short for a compressed section");
+    if (kind != ELFCOMPRESS_ZLIB && kind != ELFCOMPRESS_ZSTD)
+      return fail(fmt::format("{}: unknown compression {}", name, kind));
+    return CompressedBytes{kind == ELFCOMPRESS_ZLIB ? Compression::kZlib : Compression::kZstd, size,
+                           raw.subspan(reader.position())};
+  }
+  bool gnu = section.name.starts_with(".zdebug_") && raw.size() >= kZdebugHeader && memcmp(raw.data(), "ZLIB", 4) == 0;
+  if (!gnu) return std::nullopt;
+  ByteReader header(raw.subspan(4), /*swap=*/true);
+  return CompressedBytes{Compression::kZlib, header.u64(), raw.subspan(kZdebugHeader)};
+}
+
+std::span<const std::byte> build_id_in(std::span<const std::byte> notes) {
+  ByteReader reader(notes);
+  auto padded = [](uint64_t size) { return (size + 3) & ~uint64_t{3}; };
+  while (reader.remaining() >= sizeof(Elf64_Nhdr)) {
+    uint32_t name_size = reader.u32(), size = reader.u32(), type = reader.u32();
+    auto name = reader.bytes(name_size);
+    reader.skip(std::min<uint64_t>(padded(name_size) - name_size, reader.remaining()));
+    auto content = reader.bytes(size);
+    if (!reader.ok()) return {};
+    bool gnu = name.size() == 4 && memcmp(name.data(), "GNU", 4) == 0;
+    if (gnu && type == NT_GNU_BUILD_ID && !content.empty() && content.size() <= kMaxBuildId) return content;
+    reader.skip(std::min<uint64_t>(padded(size) - size, reader.remaining()));
+  }
+  return {};
+}
+
+// The smallest pages that the machine's kernels map files with.
+std::span<const uint64_t> page_sizes(uint16_t machine) {
+  static constexpr uint64_t kSizes[] = {4096, 16384, 65536};
+  return std::span(kSizes).first(machine == EM_AARCH64 ? 3 : 1);
+}
+
+// A string table whose names may share their ends, as linkers make them, but not without limit: hostile tables of one
+// endless name would cost the square of the file's size.
+class NameTable {
+ public:
+  explicit NameTable(std::span<const std::byte> bytes)
+      : bytes_(bytes), budget_(uint64_t{bytes.size()} * 16 + (64 << 20)) {}
+
+  // "" for a name outside the table or without an end.
+  std::string_view at(uint32_t offset) {
+    if (offset >= bytes_.size() || exhausted()) return {};
+    const char* start = reinterpret_cast<const char*>(bytes_.data()) + offset;
+    size_t room = bytes_.size() - offset;
+    const void* end = memchr(start, 0, std::min<uint64_t>(room, budget_));
+    size_t length = end ? static_cast<size_t>(static_cast<const char*>(end) - start) : room;
+    budget_ -= std::min<uint64_t>(budget_, length + 1);
+    return end ? std::string_view(start, length) : std::string_view();
+  }
+  bool exhausted() const { return budget_ == 0; }
+
+ private:
+  std::span<const std::byte> bytes_;
+  uint64_t budget_;
+};
+
+}  // namespace
+
+struct ElfFile::Impl {
+  struct CachedSection {
+    Buffer bytes;
+    bool loaded = false, pinned = false;
+  };
+
+  explicit Impl(ByteSource s, ElfHeaders h)
+      : source(std::move(s)), headers(std::move(h)), cache(headers.sections.size()) {}
+
+  Result<std::span<const std::byte>> data(const Section& section);
+  Result<std::span<const std::byte>> raw(const Section& section, Buffer* into) const;
+  void find_build_id();
+  Result<void> add_symbols(const Section& table, std::vector<Symbol>* into);
+  bool is_function(const Elf64_Sym& symbol) const;
+  const Segment* segment_of_mapping(uint64_t avma_start, uint64_t file_offset, bool executable) const;
+
+  ByteSource source;
+  ElfHeaders headers;
+  std::vector<CachedSection> cache;
+  std::optional<std::vector<std::byte>> build_id;
+};
+
+// The section's bytes as stored: a view of the memory image, or read into the buffer.
+Result<std::span<const std::byte>> ElfFile::Impl::raw(const Section& section, Buffer* into) const {
+  std::string name = source.name() + ": " + section.name;
+  uint64_t limit = is_debug_name(section.name) ? kMaxDebugSectionBytes : kMaxSectionBytes;
+  if (!source.contains(section.file_offset, section.size))
+    return fail(fmt::format("{}: lies outside the file ({} bytes at {}, the file has {})", name, section.size,
+                            section.file_offset, source.size()));
+  if (section.size > limit) return fail(fmt::format("{}: {} bytes are over the limit of {}", name, section.size, limit), EFBIG);
+  if (source.in_memory()) return source.memory().subspan(section.file_offset, section.size);
+  if (!into->resize(section.size)) return fail(name + ": out of memory", ENOMEM);
+  TRY(source.read(section.file_offset, into->span()));
+  return std::span<const std::byte>(into->span());
+}
+
+Result<std::span<const std::byte>> ElfFile::Impl::data(const Section& section) {
+  if (section.type == SHT_NOBITS || section.type == SHT_NULL || section.size == 0) return std::span<const std::byte>();
+  CPROF_CHECK(section.index < cache.size());
+  CachedSection& cached = cache[section.index];
+  if (cached.loaded) return std::span<const std::byte>(cached.bytes.span());
+  Buffer stored;
+  auto bytes = TRY(raw(section, &stored));
+  auto packed = TRY(packed_content(section, bytes, source.name() + ": " + section.name));
+  if (packed)
+    cached.bytes = TRY(decompress(*packed, source.name() + ": " + section.name));
+  else if (source.in_memory())
+    return bytes;
+  else
+    cached.bytes = std::move(stored);
+  cached.loaded = true;
+  return std::span<const std::byte>(cached.bytes.span());
+}
+
+// Sections first: in a separate debug file the program headers are those of the original, and point nowhere.
+void ElfFile::Impl::find_build_id() {
+  std::vector<std::pair<uint64_t, uint64_t>> places;
+  for (const Section& section : headers.sections) {
+    if (section.type == SHT_NOTE) places.emplace_back(section.file_offset, section.size);
+  }
+  for (const Elf64_Phdr& row : headers.program_headers) {
+    if (row.p_type == PT_NOTE) places.emplace_back(row.p_offset, row.p_filesz);
+  }
+  if (places.size() > kMaxNotes) places.resize(kMaxNotes);
+  build_id.emplace();
+  for (auto [offset, size] : places) {
+    if (size > kMaxNoteBytes || !source.contains(offset, size)) continue;
+    std::vector<std::byte> notes(size);
+    if (!source.read(offset, notes)) continue;
+    auto id = build_id_in(notes);
+    build_id->assign(id.begin(), id.end());
+    if (!id.empty()) return;
+  }
+}
+
+bool ElfFile::Impl::is_function(const Elf64_Sym& symbol) const {
+  if (symbol.st_shndx == SHN_UNDEF) return false;
+  uint8_t type = ELF64_ST_TYPE(symbol.st_info);
+  if (type == STT_FUNC || type == STT_GNU_IFUNC) return true;
+  if (type != STT_NOTYPE || symbol.st_shndx >= headers.sections.size()) return false;
+  return headers.sections[symbol.st_shndx].flags & SHF_EXECINSTR;
+}
+
+Result<void> ElfFile::Impl::add_symbols(const Section& table, std::vector<Symbol>* into) {
+  auto name = [&] { return source.name() + ": " + table.name; };
+  if (table.entry_size != sizeof(Elf64_Sym)) return fail(name() + ": symbols of an unknown size");
+  if (table.link >= headers.sections.size() || headers.sections[table.link].type != SHT_STRTAB)
+    return fail(name() + ": has no string table");
+  auto rows = TRY(data(table));
+  NameTable names(TRY(data(headers.sections[table.link])));
+  cache[table.link].pinned = true;
+  for (size_t at = 0; at + sizeof(Elf64_Sym) <= rows.size(); at += sizeof(Elf64_Sym)) {
+    Elf64_Sym row;
+    memcpy(&row, rows.data() + at, sizeof row);
+    if (!is_function(row)) continue;
+    std::string_view text = names.at(row.st_name);
+    bool mapping_symbol = headers.header.e_machine == EM_AARCH64 && text.starts_with('$');
+    if (text.empty() || mapping_symbol) continue;
+    into->push_back({row.st_value, row.st_size, text, static_cast<uint8_t>(ELF64_ST_TYPE(row.st_info)),
+                     static_cast<uint8_t>(ELF64_ST_BIND(row.st_info)), row.st_shndx});
+  }
+  if (names.exhausted()) return fail(name() + ": the names overlap without end");
+  return {};
+}
+
+// A mapping begins at a page of the file, so at or before its segment's p_offset, and that page may hold the end of
+// another segment too. So the segment whose first page it is comes before one that merely contains the offset (a mapping
+// split by mprotect), the wanted permission before any other, and for a fixed-address file the one that needs no bias.
+const Segment* ElfFile::Impl::segment_of_mapping(uint64_t avma_start, uint64_t file_offset, bool executable) const {
+  const Segment* best = nullptr;
+  unsigned best_rank = 0;
+  for (const Segment& segment : headers.segments) {
+    if (segment.file_size == 0) continue;
+    bool first_page = false;
+    for (uint64_t page : page_sizes(headers.header.e_machine)) {
+      first_page |= file_offset == (segment.file_offset & ~(page - 1));
+    }
+    bool contains = file_offset >= segment.file_offset && file_offset - segment.file_offset < segment.file_size;
+    if (!first_page && !contains) continue;
+    bool permission = executable == bool(segment.flags & PF_X);
+    bool unbiased = headers.header.e_type == ET_EXEC && avma_start == segment.vaddr - segment.file_offset + file_offset;
+    unsigned rank = 1 + first_page + 2 * permission + 4 * unbiased;
+    if (rank > best_rank) best = &segment, best_rank = rank;
+  }
+  return best;
+}
+
+ElfFile::ElfFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ElfFile::~ElfFile() = default;
+
+Result<std::shared_ptr<ElfFile>> ElfFile::open(Fd fd, std::string name) {
+  auto source = TRY(ByteSource::from_file(std::move(fd), std::move(name)));
+  auto headers = TRY(read_elf_headers(source));
+  return std::shared_ptr<ElfFile>(new ElfFile(std::make_unique<Impl>(std::move(source), std::move(headers))));
+}
+
+Result<std::shared_ptr<ElfFile>> ElfFile::open(const std::string& path) {
+  // O_NONBLOCK: a FIFO in a target's place must not hang us before it is refused.
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!fd) return fail_errno(path);
+  return open(std::move(fd), path);
+}
+
+Result<std::shared_ptr<ElfFile>> ElfFile::from_memory(std::vector<std::byte> bytes, std::string name) {
+  auto source = ByteSource::from_memory(std::move(bytes), std::move(name));
+  auto headers = TRY(read_elf_headers(source));
+  return std::shared_ptr<ElfFile>(new ElfFile(std::make_unique<Impl>(std::move(source), std::move(headers))));
+}
+
+const std::string& ElfFile::name() const { return impl_->source.name(); }
+uint16_t ElfFile::machine() const { return impl_->headers.header.e_machine; }
+uint16_t ElfFile::type() const { return impl_->headers.header.e_type; }
+uint64_t ElfFile::entry() const { return impl_->headers.header.e_entry; }
+std::span<const Segment> ElfFile::segments() const { return impl_->headers.segments; }
+std::span<const Section> ElfFile::sections() const { return impl_->headers.sections; }
+const std::string& ElfFile::section_problem() const { return impl_->headers.section_problem; }
+int ElfFile::fd() const { return impl_->source.fd(); }
+std::span<const std::byte> ElfFile::memory() const { return impl_->source.memory(); }
+const struct stat& ElfFile::stat() const { return impl_->source.stat(); }
+
+const Section* ElfFile::find_section(std::string_view name) const {
+  bool debug = name.starts_with(".debug_");
+  const Section* packed = nullptr;
+  for (const Section& section : impl_->headers.sections) {
+    if (section.name == name) return &section;
+    bool zdebug = debug && section.name.starts_with(".z") && std::string_view(section.name).substr(2) == name.substr(1);
+    if (zdebug && !packed) packed = &section;
+  }
+  return packed;
+}
+
+std::optional<std::pair<uint64_t, uint64_t>> ElfFile::eh_frame_header_range() const {
+  for (const Elf64_Phdr& row : impl_->headers.program_headers) {
+    if (row.p_type == PT_GNU_EH_FRAME) return std::pair(row.p_vaddr, row.p_memsz);
+  }
+  return std::nullopt;
+}
+
+Result<std::span<const std::byte>> ElfFile::section_data(const Section& section) { return impl_->data(section); }
+
+Result<std::span<const std::byte>> ElfFile::section_data(std::string_view name) {
+  const Section* section = find_section(name);
+  if (!section) return std::span<const std::byte>();
+  return impl_->data(*section);
+}
+
+void ElfFile::drop_cached_data() {
+  for (auto& cached : impl_->cache) {
+    if (!cached.pinned) cached = {};
+  }
+}
+
+Result<void> ElfFile::read_at_svma(uint64_t svma, std::span<std::byte> into) {
+  while (!into.empty()) {
+    const Segment* inside = nullptr;
+    for (const Segment& segment : impl_->headers.segments) {
+      if (svma >= segment.vaddr && svma - segment.vaddr < segment.memory_size) inside = &segment;
+    }
+    if (!inside) return fail(fmt::format("{}: no segment holds address {:#x}", name(), svma));
+    uint64_t offset = svma - inside->vaddr;
+    size_t piece = std::min<uint64_t>(into.size(), inside->memory_size - offset);
+    size_t stored = offset < inside->file_size ? std::min<uint64_t>(piece, inside->file_size - offset) : 0;
+    TRY(impl_->source.read(inside->file_offset + offset, into.first(stored)));
+    memset(into.data() + stored, 0, piece - stored);
+    into = into.subspan(piece);
+    svma += piece;
+  }
+  return {};
+}
+
+std::optional<uint64_t> ElfFile::svma_to_file_offset(uint64_t svma) const {
+  for (const Segment& segment : impl_->headers.segments) {
+    if (svma >= segment.vaddr && svma - segment.vaddr < segment.file_size) return svma - segment.vaddr + segment.file_offset;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> ElfFile::file_offset_to_svma(uint64_t offset) const {
+  std::optional<uint64_t> other;
+  for (const Segment& segment : impl_->headers.segments) {
+    if (offset < segment.file_offset || offset - segment.file_offset >= segment.file_size) continue;
+    uint64_t svma = offset - segment.file_offset + segment.vaddr;
+    if (segment.flags & PF_X) return svma;
+    if (!other) other = svma;
+  }
+  return other;
+}
+
+std::optional<uint64_t> ElfFile::load_bias(uint64_t avma_start, uint64_t file_offset, bool executable) const {
+  const Segment* segment = impl_->segment_of_mapping(avma_start, file_offset, executable);
+  if (!segment) return std::nullopt;
+  return avma_start - (segment->vaddr - segment->file_offset + file_offset);
+}
+
+std::span<const std::byte> ElfFile::build_id() {
+  if (!impl_->build_id) impl_->find_build_id();
+  return *impl_->build_id;
+}
+
+std::optional<DebugLink> ElfFile::debug_link() {
+  auto content = section_data(".gnu_debuglink");
+  if (!content || content->empty()) return std::nullopt;
+  ByteReader reader(*content);
+  DebugLink link;
+  link.file_name = reader.cstring();
+  reader.seek((reader.position() + 3) & ~size_t{3});
+  link.crc = reader.u32();
+  if (!reader.ok() || link.file_name.empty()) return std::nullopt;
+  return link;
+}
+
+Result<std::vector<Symbol>> ElfFile::symbols() {
+  std::vector<Symbol> result;
+  for (uint32_t type : {uint32_t{SHT_SYMTAB}, uint32_t{SHT_DYNSYM}}) {
+    for (const Section& section : impl_->headers.sections) {
+      if (section.type != type || section.size == 0) continue;
+      TRY(impl_->add_symbols(section, &result));
+      break;
+    }
+  }
+  return result;
+}
+
+std::string to_hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (std::byte byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  return text;
+}
+
+}  // namespace cprof::object
