@@ -1,0 +1,166 @@
+#include "pipeline/namer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/file.h"
+#include "object/process_files.h"
+
+namespace cprof::pipeline {
+namespace {
+
+constexpr size_t kMaxPerfMapBytes = 512u << 20;
+
+std::string_view description_of(symbolize::Miss miss) {
+  using enum symbolize::Miss;
+  switch (miss) {
+    case kNoFile: return "frames without a name: their file could not be read";
+    case kNoSymbols: return "frames without a name: their file is stripped; install its debug package";
+    case kNotInSymbol: return "frames without a name: no symbol of their file covers them; install its debug package";
+    case kBadDebugInfo: return "frames without a name: their file's debug information is broken";
+    case kNoMapping: return "frames without a name: their address lies in no mapping";
+    case kNone: break;
+  }
+  return "frames without a name";
+}
+
+std::string_view name_of(symbolize::Miss miss) {
+  using enum symbolize::Miss;
+  switch (miss) {
+    case kNoFile: return "unnamed_no_file";
+    case kNoSymbols: return "unnamed_no_symbols";
+    case kNotInSymbol: return "unnamed_not_in_symbol";
+    case kBadDebugInfo: return "unnamed_bad_debug_info";
+    case kNoMapping: return "unnamed_no_mapping";
+    case kNone: break;
+  }
+  return "unnamed";
+}
+
+Result<std::string> read_perf_map(int32_t pid) {
+  int32_t pid_inside = pid;
+  if (auto status = object::read_status(pid, pid); status && status->pid_in_namespace) pid_inside = status->pid_in_namespace;
+  auto inside = object::open_in_root(pid, fmt::format("/tmp/perf-{}.map", pid_inside));
+  std::string outside_path = fmt::format("/tmp/perf-{}.map", pid);
+  Fd fd = inside ? std::move(*inside) : TRY(open_read(outside_path));
+  auto bytes = TRY(read_all(fd.get(), kMaxPerfMapBytes, outside_path));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+}  // namespace
+
+Namer::Namer(const Options& options, profile::ProfileBuilder& builder, Modules& modules, StackInterner& interner,
+             Diagnostics& diagnostics)
+    : options_(options), builder_(builder), modules_(modules), interner_(interner), diagnostics_(diagnostics),
+      demangler_(options.demangle) {}
+
+Namer::~Namer() = default;
+
+void Namer::name_all() {
+  // In the order of first use, never of pointers: two runs over the same events must give the same profile.
+  std::vector<std::pair<ModuleFile*, std::vector<profile::LocationId>>> by_file;
+  std::unordered_map<ModuleFile*, size_t> group_of;
+  for (size_t i = 0; i < builder_.profile().locations.size(); i++) {
+    profile::LocationId id(i);
+    const LocationOrigin& origin = interner_.origin(id);
+    if (origin.kind == CodeKind::kFile) {
+      auto [it, is_new] = group_of.try_emplace(origin.file, by_file.size());
+      if (is_new) by_file.emplace_back(origin.file, std::vector<profile::LocationId>());
+      by_file[it->second].second.push_back(id);
+    }
+    if (origin.kind == CodeKind::kKernel) name_kernel(id);
+    if (origin.kind == CodeKind::kJit) name_jit(id);
+    if (origin.kind == CodeKind::kUnmapped)
+      diagnostics_.add(name_of(symbolize::Miss::kNoMapping), Severity::kNotice, description_of(symbolize::Miss::kNoMapping));
+  }
+  for (auto& [file, locations] : by_file) {
+    std::ranges::sort(locations, {}, [&](auto id) { return builder_.profile().locations[id.index()].file_address; });
+    name_file(*file, locations);
+  }
+}
+
+void Namer::name_file(ModuleFile& file, std::span<const profile::LocationId> locations) {
+  if (!file.elf) {
+    diagnostics_.add(name_of(symbolize::Miss::kNoFile), Severity::kNotice, description_of(symbolize::Miss::kNoFile),
+                     locations.size(), file.path);
+    return;
+  }
+  modules_.debug_file(file);
+  symbolize::ModuleSymbols symbols(file.elf, file.debug, demangler_, options_.inline_frames);
+  for (profile::LocationId id : locations) {
+    profile::Location& location = builder_.profile().locations[id.index()];
+    uint64_t svma = location.file_address - (location.is_return_address ? 1 : 0);
+    const symbolize::Symbolized& found = symbols.find(svma, diagnostics_);
+    location.function_start = found.function_start;
+    if (!location.function_start && file.table)
+      if (auto range = file.table->function_range(svma)) location.function_start = range->first;
+    if (!found.lines.empty()) {
+      set_lines(id, found);
+      continue;
+    }
+    diagnostics_.add(name_of(found.miss), Severity::kNotice, description_of(found.miss), 1,
+                     fmt::format("{}+{:#x}", file.path, location.file_address));
+  }
+}
+
+void Namer::set_lines(profile::LocationId id, const symbolize::Symbolized& symbolized) {
+  lines_.clear();
+  profile::Mapping& mapping = builder_.profile().mappings[builder_.profile().locations[id.index()].mapping.index()];
+  mapping.has_functions = true;
+  if (symbolized.lines.size() > 1) mapping.has_inline_frames = true;
+  for (const symbolize::SourceLine& line : symbolized.lines) {
+    profile::Function function;
+    function.name = builder_.intern(line.name);
+    function.system_name = builder_.intern(line.system_name.empty() ? line.name : line.system_name);
+    function.file = builder_.intern(line.file);
+    function.start_line = line.start_line;
+    if (!line.file.empty()) mapping.has_filenames = true;
+    if (line.line) mapping.has_line_numbers = true;
+    lines_.push_back({builder_.function(function), line.line, line.column});
+  }
+  builder_.set_lines(id, lines_);
+}
+
+void Namer::set_name(profile::LocationId id, std::string_view name, uint64_t function_start) {
+  profile::Location& location = builder_.profile().locations[id.index()];
+  location.function_start = function_start;
+  if (location.mapping.valid()) builder_.profile().mappings[location.mapping.index()].has_functions = true;
+  profile::Function function;
+  function.name = function.system_name = builder_.intern(name);
+  profile::Line line{builder_.function(function)};
+  builder_.set_lines(id, {&line, 1});
+}
+
+void Namer::name_kernel(profile::LocationId id) {
+  const object::KernelSymbols* symbols = interner_.kernel_symbols();
+  if (!symbols) return;
+  const profile::Location& location = builder_.profile().locations[id.index()];
+  if (auto symbol = symbols->find(location.address - (location.is_return_address ? 1 : 0)))
+    set_name(id, symbol->name, symbol->start);
+}
+
+void Namer::name_jit(profile::LocationId id) {
+  const profile::Location& location = builder_.profile().locations[id.index()];
+  int32_t pid = interner_.origin(id).pid;
+  const symbolize::PerfMap* map = perf_map(pid);
+  auto entry = map ? map->find(location.address - (location.is_return_address ? 1 : 0)) : std::nullopt;
+  if (!entry) {
+    diagnostics_.add("unnamed_jit", Severity::kNotice,
+                     "frames without a name in generated code: start the program with its perf-map option "
+                     "(node --perf-basic-prof, python -X perf, java with a perf-map agent)");
+    return;
+  }
+  builder_.profile().mappings[location.mapping.index()].path = builder_.intern(fmt::format("/tmp/perf-{}.map", pid));
+  set_name(id, demangler_.demangle(entry->name), entry->start);
+}
+
+const symbolize::PerfMap* Namer::perf_map(int32_t pid) {
+  auto [it, is_new] = perf_maps_.try_emplace(pid);
+  if (is_new)
+    if (auto text = read_perf_map(pid)) it->second = std::make_unique<symbolize::PerfMap>(symbolize::PerfMap::parse(*text));
+  return it->second.get();
+}
+
+}  // namespace cprof::pipeline

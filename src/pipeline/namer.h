@@ -1,0 +1,39 @@
+// Gives every location its name and source lines, once, when a run has ended: ELF and DWARF symbols, the kernel's, and
+// the perf maps of JIT compilers. A location that stays unnamed keeps its function's start, and the reason is counted.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "pipeline/pipeline.h"
+#include "pipeline/stack_interner.h"
+
+namespace cprof::pipeline {
+
+class Namer {
+ public:
+  Namer(const Options& options, profile::ProfileBuilder& builder, Modules& modules, StackInterner& interner,
+        Diagnostics& diagnostics);
+  ~Namer();
+
+  void name_all();
+
+ private:
+  void name_file(ModuleFile& file, std::span<const profile::LocationId> locations);
+  void name_kernel(profile::LocationId id);
+  void name_jit(profile::LocationId id);
+  void set_lines(profile::LocationId id, const symbolize::Symbolized& symbolized);
+  void set_name(profile::LocationId id, std::string_view name, uint64_t function_start);
+  const symbolize::PerfMap* perf_map(int32_t pid);
+
+  const Options& options_;
+  profile::ProfileBuilder& builder_;
+  Modules& modules_;
+  StackInterner& interner_;
+  Diagnostics& diagnostics_;
+  symbolize::Demangler demangler_;
+  std::map<int32_t, std::unique_ptr<symbolize::PerfMap>> perf_maps_;  // null: none
+  std::vector<profile::Line> lines_;
+};
+
+}  // namespace cprof::pipeline

@@ -1,0 +1,64 @@
+// The only place where events become a profile: follows address spaces, unwinds each snapshot as it comes, interns the
+// stack, keeps the addresses only; names them when the run ends. A live collector and a replayed recording are the same
+// to it, except that a live one may be asked for memory and mappings, and what it answers goes to the journal.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/result.h"
+#include "event/event.h"
+#include "object/process_files.h"
+#include "profile/profile.h"
+#include "symbolize/symbolizer.h"
+
+namespace cprof::pipeline {
+
+enum class UnwindMode : uint8_t { kDwarf, kFramePointer };
+
+// What can be asked of processes that still live. Absent in a replay.
+class LiveAccess {
+ public:
+  virtual ~LiveAccess() = default;
+  virtual Result<std::vector<object::MapsEntry>> read_maps(int32_t pid) = 0;
+  virtual size_t read_memory(int32_t pid, uint64_t address, std::span<std::byte> into) = 0;
+};
+std::unique_ptr<LiveAccess> make_live_access();
+
+struct Options {
+  size_t max_depth = 1024;
+  UnwindMode unwind = UnwindMode::kDwarf;
+  symbolize::DemangleStyle demangle = symbolize::DemangleStyle::kFull;
+  bool inline_frames = true;
+  bool symbolize = true;
+  LiveAccess* live = nullptr;
+  event::EventSink* journal = nullptr;   // receives every event, what was asked of the live process before its sample
+  std::string kallsyms_path = "/proc/kallsyms";
+};
+
+class Pipeline : public event::EventSink {
+ public:
+  explicit Pipeline(Options options);
+  ~Pipeline() override;
+
+  Result<void> begin(const event::SessionInfo& info) override;
+  Result<void> on_event(const event::Event& event) override;
+  Result<void> on_round(uint64_t time_ns) override;
+  Result<void> finish(uint64_t end_ns) override;
+
+  // Samples with user registers so far, and those of them that the snapshot's end cut.
+  struct StackCounts {
+    uint64_t unwound = 0, truncated = 0;
+  };
+  StackCounts stack_counts() const;
+
+  // After finish().
+  profile::Profile take();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cprof::pipeline

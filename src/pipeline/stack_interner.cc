@@ -1,0 +1,165 @@
+#include "pipeline/stack_interner.h"
+
+#include <fmt/format.h>
+
+namespace cprof::pipeline {
+namespace {
+
+uint64_t key_of(uint64_t pc, bool is_return) { return pc << 1 | (is_return ? 1 : 0); }
+
+void widen(profile::Mapping& mapping, uint64_t start, uint64_t end) {
+  mapping.start = std::min(mapping.start, start);
+  mapping.end = std::max(mapping.end, end);
+}
+
+}  // namespace
+
+StackInterner::StackInterner(profile::ProfileBuilder& builder, Modules& modules, std::string kallsyms_path,
+                             Diagnostics& diagnostics)
+    : builder_(builder), modules_(modules), diagnostics_(diagnostics), kallsyms_path_(std::move(kallsyms_path)) {}
+
+profile::CallSiteId StackInterner::intern(const space::Process& process, StackCache& cache,
+                                          std::span<const unwind::Frame> user, std::span<const uint64_t> kernel) {
+  if (cache.process_serial != process.serial || cache.map_version != process.maps.version()) {
+    cache = {process.serial, process.maps.version(), {}, {}};
+  }
+  new_keys_.clear();
+  for (size_t i = user.size(); i-- > 0;) new_keys_.push_back(key_of(user[i].pc, user[i].is_return_address));
+  for (size_t i = kernel.size(); i-- > 0;) new_keys_.push_back(key_of(kernel[i], i != 0));
+
+  size_t same = 0;
+  while (same < new_keys_.size() && same < cache.keys.size() && new_keys_[same] == cache.keys[same]) same++;
+  cache.keys.resize(same);
+  cache.sites.resize(same);
+  profile::CallSiteId site = same ? cache.sites.back() : profile::CallSiteId();
+  for (size_t i = same; i < new_keys_.size(); i++) {
+    bool is_user = i < user.size();
+    profile::LocationId location =
+        is_user ? user_location(process, user[user.size() - 1 - i])
+                : kernel_location(kernel[new_keys_.size() - 1 - i], i + 1 != new_keys_.size());
+    site = builder_.site(site, location);
+    cache.keys.push_back(new_keys_[i]);
+    cache.sites.push_back(site);
+  }
+  return site;
+}
+
+profile::LocationId StackInterner::user_location(const space::Process& process, const unwind::Frame& frame) {
+  ProcessLocations& known = processes_[process.serial];
+  if (known.map_version != process.maps.version()) known = {process.maps.version(), {}};
+  auto [it, is_new] = known.by_key.try_emplace(key_of(frame.pc, frame.is_return_address));
+  if (is_new) it->second = make_user_location(process, frame);
+  return it->second;
+}
+
+profile::LocationId StackInterner::make_user_location(const space::Process& process, const unwind::Frame& frame) {
+  profile::Location location;
+  location.address = location.file_address = frame.pc;
+  location.is_return_address = frame.is_return_address;
+  const space::MappingPtr* mapping = process.maps.find(frame.pc - (frame.is_return_address ? 1 : 0));
+  if (!mapping) {
+    location.kind = profile::FrameKind::kUnknown;
+    return add(location, {nullptr, process.pid, CodeKind::kUnmapped});
+  }
+  const MappedModule& module = modules_.of(process, *mapping);
+  if (!module.file) {
+    bool is_special = (*mapping)->kind == space::MappingKind::kSpecial;
+    location.kind = is_special ? profile::FrameKind::kUser : profile::FrameKind::kJit;
+    location.mapping = jit_mapping(process, **mapping);
+    return add(location, {nullptr, process.pid, CodeKind::kJit});
+  }
+  location.mapping = file_mapping(module);
+  const profile::Mapping& row = builder_.profile().mappings[location.mapping.index()];
+  location.file_address = frame.pc - module.bias;
+  location.address = location.file_address + row.load_bias;
+  return add(location, {module.file, process.pid, CodeKind::kFile});
+}
+
+profile::LocationId StackInterner::kernel_location(uint64_t address, bool is_return) {
+  auto [it, is_new] = kernel_locations_.try_emplace(key_of(address, is_return));
+  if (!is_new) return it->second;
+  const object::KernelSymbols* symbols = kernel_symbols();
+  auto symbol = symbols ? symbols->find(address - (is_return ? 1 : 0)) : std::nullopt;
+  profile::Location location;
+  location.kind = profile::FrameKind::kKernel;
+  location.address = location.file_address = address;
+  location.function_start = symbol ? symbol->start : 0;
+  location.is_return_address = is_return;
+  location.mapping = kernel_mapping(address, symbol ? symbol->module : std::string_view());
+  return it->second = add(location, {nullptr, 0, CodeKind::kKernel});
+}
+
+profile::LocationId StackInterner::add(const profile::Location& location, const LocationOrigin& origin) {
+  profile::LocationId id = builder_.location(location);
+  if (id.index() >= origins_.size()) origins_.resize(id.index() + 1);
+  origins_[id.index()] = origin;
+  return id;
+}
+
+profile::MappingId StackInterner::file_mapping(const MappedModule& module) {
+  const space::Mapping& mapping = *module.mapping;
+  auto [it, is_new] = mappings_.try_emplace(
+      fmt::format("{}\n{}\n{}", mapping.path, module.file->build_id, mapping.start - mapping.file_offset - module.bias));
+  if (is_new) {
+    profile::Mapping row;
+    row.path = builder_.intern(mapping.path);
+    row.build_id = builder_.intern(module.file->build_id);
+    row.start = mapping.start;
+    row.end = mapping.end;
+    row.file_offset = mapping.file_offset;
+    row.load_bias = module.bias;
+    it->second = builder_.mapping(row);
+    return it->second;
+  }
+  // Another process, or another part of the same segment: in terms of the first one's addresses.
+  profile::Mapping& row = builder_.profile().mappings[it->second.index()];
+  uint64_t shift = row.load_bias - module.bias;
+  if (mapping.start + shift < row.start) row.file_offset -= row.start - (mapping.start + shift);
+  widen(row, mapping.start + shift, mapping.end + shift);
+  return it->second;
+}
+
+profile::MappingId StackInterner::jit_mapping(const space::Process& process, const space::Mapping& mapping) {
+  auto [it, is_new] = mappings_.try_emplace(fmt::format("\n{}\n{}", process.serial, mapping.start));
+  if (is_new) {
+    profile::Mapping row;
+    row.path = builder_.intern(mapping.path.empty() ? std::string_view("//anon") : std::string_view(mapping.path));
+    row.start = mapping.start;
+    row.end = mapping.end;
+    it->second = builder_.mapping(row);
+  }
+  widen(builder_.profile().mappings[it->second.index()], mapping.start, mapping.end);
+  return it->second;
+}
+
+profile::MappingId StackInterner::kernel_mapping(uint64_t address, std::string_view module) {
+  std::string path = module.empty() ? std::string("[kernel]") : fmt::format("[{}]", module);
+  auto [it, is_new] = mappings_.try_emplace(path);
+  if (is_new) {
+    profile::Mapping row;
+    row.path = builder_.intern(path);
+    row.start = address;
+    row.end = address + 1;
+    it->second = builder_.mapping(row);
+  }
+  widen(builder_.profile().mappings[it->second.index()], address, address + 1);
+  return it->second;
+}
+
+const object::KernelSymbols* StackInterner::kernel_symbols() {
+  if (!kernel_symbols_tried_) {
+    kernel_symbols_tried_ = true;
+    auto loaded = object::KernelSymbols::load(kallsyms_path_);
+    if (!loaded)
+      diagnostics_.add("kernel_symbols_unreadable", Severity::kNotice, "kernel frames have no names: " + loaded.error().message);
+    else if (loaded->hidden())
+      diagnostics_.add("kernel_symbols_hidden", Severity::kNotice,
+                       "kernel frames have no names: /proc/kallsyms hides its addresses (run as root, or "
+                       "sysctl kernel.kptr_restrict=0)");
+    else
+      kernel_symbols_ = std::move(*loaded);
+  }
+  return kernel_symbols_ ? &*kernel_symbols_ : nullptr;
+}
+
+}  // namespace cprof::pipeline

@@ -1,0 +1,74 @@
+// Turns unwound stacks into call sites of the profile. A location is (file, address in the file), so processes that map
+// the same file share it; the common root of a thread's neighbouring samples is found by comparison, not by hashing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "object/kernel_symbols.h"
+#include "pipeline/modules.h"
+#include "profile/builder.h"
+#include "space/tracker.h"
+#include "unwind/cfi/unwinder.h"
+
+namespace cprof::pipeline {
+
+enum class CodeKind : uint8_t { kFile, kKernel, kJit, kUnmapped };
+
+// What the namer needs to know of a location.
+struct LocationOrigin {
+  ModuleFile* file = nullptr;
+  int32_t pid = 0;  // JIT: whose perf map
+  CodeKind kind = CodeKind::kUnmapped;
+};
+
+// The last stack of a thread, root first.
+struct StackCache {
+  uint32_t process_serial = ~0u;
+  uint64_t map_version = 0;
+  std::vector<uint64_t> keys;
+  std::vector<profile::CallSiteId> sites;
+};
+
+class StackInterner {
+ public:
+  StackInterner(profile::ProfileBuilder& builder, Modules& modules, std::string kallsyms_path, Diagnostics& diagnostics);
+
+  // Both leaf first. Invalid when both are empty.
+  profile::CallSiteId intern(const space::Process& process, StackCache& cache, std::span<const unwind::Frame> user,
+                             std::span<const uint64_t> kernel);
+  void forget(const space::Process& process) { processes_.erase(process.serial); }
+
+  const LocationOrigin& origin(profile::LocationId id) const { return origins_[id.index()]; }
+  const object::KernelSymbols* kernel_symbols();
+
+ private:
+  struct ProcessLocations {
+    uint64_t map_version = 0;
+    std::unordered_map<uint64_t, profile::LocationId> by_key;
+  };
+
+  profile::LocationId user_location(const space::Process& process, const unwind::Frame& frame);
+  profile::LocationId make_user_location(const space::Process& process, const unwind::Frame& frame);
+  profile::LocationId kernel_location(uint64_t address, bool is_return);
+  profile::LocationId add(const profile::Location& location, const LocationOrigin& origin);
+  profile::MappingId file_mapping(const MappedModule& module);
+  profile::MappingId jit_mapping(const space::Process& process, const space::Mapping& mapping);
+  profile::MappingId kernel_mapping(uint64_t address, std::string_view module);
+
+  profile::ProfileBuilder& builder_;
+  Modules& modules_;
+  Diagnostics& diagnostics_;
+  std::string kallsyms_path_;
+  std::optional<object::KernelSymbols> kernel_symbols_;
+  bool kernel_symbols_tried_ = false;
+  std::vector<LocationOrigin> origins_;
+  std::unordered_map<uint32_t, ProcessLocations> processes_;
+  std::unordered_map<uint64_t, profile::LocationId> kernel_locations_;
+  std::unordered_map<std::string, profile::MappingId> mappings_;
+  std::vector<uint64_t> new_keys_;
+};
+
+}  // namespace cprof::pipeline

@@ -1,0 +1,194 @@
+#include "pipeline/user_stack.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+
+#include "pipeline/call_check.h"
+
+namespace cprof::pipeline {
+namespace {
+
+constexpr uint64_t kRescanIntervalNs = 100'000'000;
+
+// PERF_REG_X86_* in perf's numbering -> DWARF's. Flags and segment registers are of no use to unwinding.
+constexpr std::array<int8_t, 24> kX86PerfToDwarf = {0,  3,  2,  1,  4,  5,  6,  7,  16, -1, -1, -1,
+                                                    -1, -1, -1, -1, 8,  9,  10, 11, 12, 13, 14, 15};
+constexpr unsigned kX86Sp = 7, kX86Pc = 16, kArmSp = 31, kArmPc = 32;
+constexpr uint64_t kAbi64 = 2;  // PERF_SAMPLE_REGS_ABI_64
+
+unwind::RegisterSet to_dwarf(event::Arch arch, const event::Registers& registers) {
+  unwind::RegisterSet set;
+  for (unsigned perf = 0; perf < 64; perf++) {
+    auto value = registers.get(perf);
+    if (!value) continue;
+    int dwarf = arch == event::Arch::kAarch64 ? (perf <= kArmPc ? static_cast<int>(perf) : -1)
+                                              : (perf < kX86PerfToDwarf.size() ? kX86PerfToDwarf[perf] : -1);
+    if (dwarf < 0) continue;
+    set.value[dwarf] = *value;
+    set.valid |= uint64_t{1} << dwarf;
+  }
+  return set;
+}
+
+profile::StackEnd to_stack_end(unwind::StopReason reason) {
+  using enum unwind::StopReason;
+  switch (reason) {
+    case kUndefinedReturn:
+    case kNullReturn: return profile::StackEnd::kComplete;
+    case kTruncatedSnapshot: return profile::StackEnd::kTruncatedSnapshot;
+    case kMaxDepth: return profile::StackEnd::kMaxDepth;
+    case kNoMapping: return profile::StackEnd::kNoMapping;
+    case kNoUnwindInfo: return profile::StackEnd::kNoUnwindInfo;
+    case kBadUnwindInfo: return profile::StackEnd::kBadUnwindInfo;
+    case kUnreadableMemory: return profile::StackEnd::kUnreadableMemory;
+    case kNoProgress: return profile::StackEnd::kNoProgress;
+    case kUnsupportedAbi: return profile::StackEnd::kUnsupportedAbi;
+  }
+  return profile::StackEnd::kNotUnwound;
+}
+
+unwind::Machine machine_of(event::Arch arch) {
+  return arch == event::Arch::kAarch64 ? unwind::Machine::kAarch64 : unwind::Machine::kX86_64;
+}
+
+}  // namespace
+
+class UserStackReader::Provider : public unwind::ModuleProvider {
+ public:
+  Provider(UserStackReader& reader, space::Process& process, uint64_t time_ns)
+      : reader_(reader), process_(process), time_ns_(time_ns) {}
+
+  std::optional<unwind::Module> find(uint64_t pc) override {
+    const space::MappingPtr* mapping = process_.maps.find(pc);
+    if (!mapping) {
+      reader_.refresh_maps(process_, pc, time_ns_);
+      mapping = process_.maps.find(pc);
+    }
+    if (!mapping || !(*mapping)->executable) return std::nullopt;
+    const MappedModule& module = reader_.modules_.of(process_, *mapping);
+    const unwind::ModuleTable* table = module.file ? module.file->table.get() : nullptr;
+    return unwind::Module{(*mapping)->start, (*mapping)->end, module.bias, table};
+  }
+
+ private:
+  UserStackReader& reader_;
+  space::Process& process_;
+  uint64_t time_ns_;
+};
+
+UserStackReader::UserStackReader(event::Arch arch, const Options& options, Modules& modules, space::Tracker& tracker,
+                                 Diagnostics& diagnostics)
+    : options_(options), modules_(modules), tracker_(tracker), diagnostics_(diagnostics), arch_(arch),
+      unwinder_(machine_of(arch)) {}
+
+UserStack UserStackReader::read(const event::Sample& sample, space::Process& process) {
+  learned_.clear();
+  learned_entries_.clear();
+  memory_.reset(0, {}, false, nullptr);
+  if (sample.snapshot) return from_snapshot(sample, process);
+  if (!sample.user_chain.empty()) return from_chain(sample);
+  return {};
+}
+
+UserStack UserStackReader::from_snapshot(const event::Sample& sample, space::Process& process) {
+  const event::Snapshot& snapshot = *sample.snapshot;
+  UserStack result;
+  if (snapshot.registers.abi == 0) return result;
+  result.had_registers = true;
+  unwind::RegisterSet registers = to_dwarf(arch_, snapshot.registers);
+  unsigned pc = arch_ == event::Arch::kAarch64 ? kArmPc : kX86Pc;
+  unsigned sp = arch_ == event::Arch::kAarch64 ? kArmSp : kX86Sp;
+  if (snapshot.registers.abi != kAbi64) {
+    chain_frames_.assign(1, {registers.value[pc], false, unwind::FrameOrigin::kRegisters});
+    result.frames = chain_frames_;
+    result.end = profile::StackEnd::kUnsupportedAbi;
+    return result;
+  }
+  SnapshotMemory::LiveReader live;
+  if (options_.live)
+    live = [this, pid = process.pid](uint64_t address, std::span<std::byte> into) {
+      return options_.live->read_memory(pid, address, into);
+    };
+  bool is_full = snapshot.stack.size() >= snapshot.requested_bytes;
+  memory_.reset(registers.value[sp], snapshot.stack, is_full, std::move(live));
+  for (auto& [task, piece] : pending_)
+    if (task == sample.task) memory_.add_piece(piece.address, piece.bytes);
+  std::erase_if(pending_, [&](const auto& entry) { return entry.first == sample.task; });
+
+  if (process.maps.empty()) refresh_maps(process, registers.value[pc], sample.time_ns);
+  Provider provider(*this, process, sample.time_ns);
+  const unwind::Stack& stack = unwinder_.unwind(registers, memory_, provider, options_.max_depth);
+  result.frames = stack.frames;
+  result.end = end_of(stack, sample, process);
+  if (result.end == profile::StackEnd::kExecInProgress) result.frames = {};
+  if (memory_.used_live()) drop_implausible_frames(result, process);
+  return result;
+}
+
+profile::StackEnd UserStackReader::end_of(const unwind::Stack& stack, const event::Sample& sample,
+                                          const space::Process& process) const {
+  if (stack.stop == unwind::StopReason::kNoMapping && stack.frames.size() == 1 && sample.in_kernel &&
+      process.image_before_exec.find(stack.frames[0].pc))
+    return profile::StackEnd::kExecInProgress;
+  return to_stack_end(stack.stop);
+}
+
+// Live memory may have changed since the sample: a stack that used it ends before the first return address that no call
+// instruction precedes.
+void UserStackReader::drop_implausible_frames(UserStack& stack, space::Process& process) {
+  for (size_t i = 0; i < stack.frames.size(); i++) {
+    const unwind::Frame& frame = stack.frames[i];
+    if (!frame.is_return_address) continue;
+    const space::MappingPtr* mapping = process.maps.find(frame.pc - 1);
+    if (!mapping) continue;
+    const MappedModule& module = modules_.of(process, *mapping);
+    if (!module.file || !module.file->elf || follows_call(*module.file->elf, frame.pc - module.bias, arch_)) continue;
+    stack.frames = stack.frames.first(i);
+    stack.end = profile::StackEnd::kUnreadableMemory;
+    return;
+  }
+}
+
+UserStack UserStackReader::from_chain(const event::Sample& sample) {
+  chain_frames_.clear();
+  UserStack result;
+  result.had_registers = true;
+  result.end = profile::StackEnd::kComplete;
+  for (uint64_t pc : sample.user_chain) {
+    if (chain_frames_.size() == options_.max_depth) {
+      result.end = profile::StackEnd::kMaxDepth;
+      break;
+    }
+    bool is_return = !chain_frames_.empty();
+    chain_frames_.push_back({pc, is_return, is_return ? unwind::FrameOrigin::kFramePointer : unwind::FrameOrigin::kRegisters});
+  }
+  result.frames = chain_frames_;
+  return result;
+}
+
+void UserStackReader::add_memory(const event::StackMemory& memory) {
+  pending_.push_back({memory.task, {memory.address, {memory.bytes.begin(), memory.bytes.end()}}});
+}
+
+void UserStackReader::refresh_maps(space::Process& process, uint64_t pc, uint64_t time_ns) {
+  bool suspect = process.maps.empty() || lost_ns_ > process.last_rescan_ns;
+  if (!options_.live || !suspect || process.image_before_exec.find(pc)) return;
+  if (process.last_rescan_ns && time_ns < process.last_rescan_ns + kRescanIntervalNs) return;
+  process.last_rescan_ns = time_ns;
+  auto entries = options_.live->read_maps(process.pid);
+  if (!entries) return;
+  diagnostics_.add("maps_read_again", Severity::kInfo, "times that a process's mappings were read from /proc during the run");
+  for (object::MapsEntry& entry : *entries)
+    if (entry.executable) learned_entries_.push_back(std::move(entry));
+  learned_.clear();
+  for (const object::MapsEntry& entry : learned_entries_) {
+    event::Mmap mmap{time_ns, {process.pid, process.pid}, entry.start, entry.end - entry.start, entry.file_offset,
+                     PROT_READ | PROT_EXEC, MAP_PRIVATE, {entry.major, entry.minor, entry.inode, 0}, {}, entry.path};
+    learned_.push_back(mmap);
+    tracker_.apply(mmap);
+  }
+}
+
+}  // namespace cprof::pipeline

@@ -1,0 +1,63 @@
+// The user stack of one sample: from its snapshot by unwind tables, or as the kernel walked it by frame pointers.
+// Refreshes a process's mappings from /proc when they are known to be incomplete (live only).
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "event/event.h"
+#include "pipeline/modules.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/snapshot_memory.h"
+#include "profile/profile.h"
+#include "space/tracker.h"
+#include "unwind/cfi/unwinder.h"
+
+namespace cprof::pipeline {
+
+struct UserStack {
+  std::span<const unwind::Frame> frames;  // leaf first; valid until the next call
+  profile::StackEnd end = profile::StackEnd::kNotUnwound;
+  bool had_registers = false;
+};
+
+class UserStackReader {
+ public:
+  UserStackReader(event::Arch arch, const Options& options, Modules& modules, space::Tracker& tracker,
+                  Diagnostics& diagnostics);
+
+  UserStack read(const event::Sample& sample, space::Process& process);
+
+  // Memory that the next sample of this task needs beside its snapshot (from a recording).
+  void add_memory(const event::StackMemory& memory);
+  // Mappings may have been lost: each process's are read again when an address is not found.
+  void note_lost(uint64_t time_ns) { lost_ns_ = time_ns; }
+
+  // What the last read() asked of the live process, for the journal.
+  std::span<const SnapshotMemory::Piece> live_pieces() const { return memory_.live_pieces(); }
+  std::span<const event::Mmap> learned_mappings() const { return learned_; }
+
+ private:
+  class Provider;
+
+  UserStack from_snapshot(const event::Sample& sample, space::Process& process);
+  UserStack from_chain(const event::Sample& sample);
+  void refresh_maps(space::Process& process, uint64_t pc, uint64_t time_ns);
+  profile::StackEnd end_of(const unwind::Stack& stack, const event::Sample& sample, const space::Process& process) const;
+  void drop_implausible_frames(UserStack& stack, space::Process& process);
+
+  const Options& options_;
+  Modules& modules_;
+  space::Tracker& tracker_;
+  Diagnostics& diagnostics_;
+  event::Arch arch_;
+  unwind::SnapshotUnwinder unwinder_;
+  SnapshotMemory memory_;
+  std::vector<unwind::Frame> chain_frames_;
+  std::vector<std::pair<event::Task, SnapshotMemory::Piece>> pending_;
+  std::vector<event::Mmap> learned_;
+  std::vector<object::MapsEntry> learned_entries_;  // own the paths of learned_
+  uint64_t lost_ns_ = 0;
+};
+
+}  // namespace cprof::pipeline
