@@ -165,7 +165,28 @@ CallSiteId ProfileBuilder::site(CallSiteId parent, LocationId location) {
   }));
 }
 
+// A stack's sites were mostly made in one go, so they lie side by side: walking them to compare costs a few cache lines,
+// while asking for each site anew would cost a miss per frame.
+bool ProfileBuilder::is_stack(CallSiteId leaf, std::span<const LocationId> root_first) const {
+  const CallSite* site = &profile_.sites[leaf.index()];
+  if (site->depth + size_t{1} != root_first.size()) return false;
+  for (size_t i = root_first.size(); i-- > 0; site = &profile_.sites[site->parent.index()]) {
+    if (site->location != root_first[i]) return false;
+    if (i == 0) return true;
+  }
+  return false;
+}
+
 CallSiteId ProfileBuilder::stack(std::span<const LocationId> root_first) {
+  if (root_first.empty()) return {};
+  uint64_t hash = hash_of(root_first.size());
+  for (LocationId location : root_first) hash = hash_join(hash, location.value);
+  return CallSiteId(stacks_.find_or_add(
+      hash, [&](uint32_t row) { return is_stack(CallSiteId(row), root_first); },
+      [&] { return new_stack(root_first).value; }));
+}
+
+CallSiteId ProfileBuilder::new_stack(std::span<const LocationId> root_first) {
   const auto shared = static_cast<size_t>(std::ranges::mismatch(root_first, last_stack_).in1 - root_first.begin());
   last_stack_.resize(shared);
   last_sites_.resize(shared);

@@ -41,7 +41,7 @@ class ProfileBuilder {
 
   // parent invalid: a root.
   CallSiteId site(CallSiteId parent, LocationId location);
-  // The site of the last location; invalid when root_first is empty. Stacks that begin like the one before cost less.
+  // The site of the last location; invalid when root_first is empty. A stack seen before is found as a whole.
   CallSiteId stack(std::span<const LocationId> root_first);
 
   LabelSetId label_set(std::span<const Label> labels);  // interned; invalid when empty
@@ -55,13 +55,15 @@ class ProfileBuilder {
 
  private:
   uint32_t attach_lines(Location& location, std::span<const Line> lines);
+  bool is_stack(CallSiteId leaf, std::span<const LocationId> root_first) const;
+  CallSiteId new_stack(std::span<const LocationId> root_first);
   void give_addresses();
 
   Profile profile_;
-  RowIndex mappings_, functions_, locations_, named_locations_, label_sets_, aggregates_;
+  RowIndex mappings_, functions_, locations_, named_locations_, label_sets_, aggregates_, stacks_;
   PairIndex sites_;
   std::vector<LocationId> named_;           // those that take() gives an address
-  std::vector<LocationId> last_stack_;      // the stack() before, root first,
+  std::vector<LocationId> last_stack_;      // the newest of stacks_, root first,
   std::vector<CallSiteId> last_sites_;      // and its sites
 };
 
