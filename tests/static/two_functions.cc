@@ -1,0 +1,31 @@
+// Burns about one second of CPU, three quarters of it in `costly` and one in `cheap`, by the number of rounds.
+#include <chrono>
+#include <cstdint>
+
+namespace {
+
+volatile uint64_t sink = 0;
+
+[[gnu::noinline]] void spin(uint64_t rounds) {
+  for (uint64_t i = 0; i < rounds; ++i) sink = sink + i;
+}
+
+}  // namespace
+
+[[gnu::noinline]] void costly() {
+  spin(300'000);
+  sink = sink + 1;
+}
+
+[[gnu::noinline]] void cheap() {
+  spin(100'000);
+  sink = sink + 2;
+}
+
+int main() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (std::chrono::steady_clock::now() < end) {
+    costly();
+    cheap();
+  }
+}
