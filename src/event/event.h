@@ -55,7 +55,7 @@ struct SessionInfo {
 struct Registers {
   uint64_t abi = 0;  // PERF_SAMPLE_REGS_ABI_*: 0 none, 1 32-bit, 2 64-bit
   uint64_t mask = 0;
-  std::span<const uint64_t> values;
+  std::span<const uint64_t> values = {};
 
   std::optional<uint64_t> get(unsigned perf_number) const {
     if (perf_number >= 64 || !(mask >> perf_number & 1)) return std::nullopt;
@@ -67,31 +67,31 @@ struct Registers {
 
 // The user registers and the bytes at [SP, SP + stack.size()) at the sampled moment.
 struct Snapshot {
-  Registers registers;
-  std::span<const std::byte> stack;
+  Registers registers = {};
+  std::span<const std::byte> stack = {};
   uint32_t requested_bytes = 0;  // what was asked; stack.size() == requested means it may go on above
 };
 
 struct Sample {
   uint64_t time_ns = 0;
-  Task task;
+  Task task = {};
   uint32_t cpu = 0;
   uint32_t metric = 0;
   uint64_t period = 1;                      // weight in the metric's unit
   uint64_t ip = 0;
   bool in_kernel = false;                   // the sampled instruction was kernel code
-  std::span<const uint64_t> kernel_chain;   // leaf first, no context markers
-  std::span<const uint64_t> user_chain;     // leaf first, as the kernel or BPF walked it; first is the exact user pc
-  std::optional<Snapshot> snapshot;
+  std::span<const uint64_t> kernel_chain = {};   // leaf first, no context markers
+  std::span<const uint64_t> user_chain = {};     // leaf first, as the kernel or BPF walked it; first is the exact user pc
+  std::optional<Snapshot> snapshot = {};
 };
 
 // Stack memory outside the next Sample's snapshot, read from the live thread (an interrupted stack below a signal
 // handler's alternate stack). Applies to the next Sample of this task only.
 struct StackMemory {
   uint64_t time_ns = 0;
-  Task task;
+  Task task = {};
   uint64_t address = 0;
-  std::span<const std::byte> bytes;
+  std::span<const std::byte> bytes = {};
 };
 
 struct FileId {
@@ -103,41 +103,41 @@ struct FileId {
 
 struct Mmap {
   uint64_t time_ns = 0;
-  Task task;                             // pid -1: the kernel or a module
+  Task task = {};                             // pid -1: the kernel or a module
   uint64_t start = 0, length = 0, file_offset = 0;
   uint32_t protection = 0, flags = 0;    // PROT_*, MAP_*
-  FileId file;                           // all zero: anonymous
-  std::span<const std::byte> build_id;   // empty when the kernel did not give it
-  std::string_view path;                 // "/usr/bin/x", "[vdso]", "//anon", "[kernel.kallsyms]_text"
+  FileId file = {};                         // all zero: anonymous
+  std::span<const std::byte> build_id = {};   // empty when the kernel did not give it
+  std::string_view path = {};                 // "/usr/bin/x", "[vdso]", "//anon", "[kernel.kallsyms]_text"
 };
 
 struct Comm {
   uint64_t time_ns = 0;
-  Task task;
-  std::string_view name;
+  Task task = {};
+  std::string_view name = {};
   bool exec = false;  // the process image was replaced; mappings before it are gone
 };
 
 struct Fork {
   uint64_t time_ns = 0;
-  Task child, parent;  // same pid: a new thread
+  Task child = {}, parent = {};  // same pid: a new thread
 };
 
 struct Exit {
   uint64_t time_ns = 0;
-  Task task;
+  Task task = {};
 };
 
 struct SwitchOut {
   uint64_t time_ns = 0;
-  Task task;
+  Task task = {};
   uint32_t cpu = 0;
   bool preempted = false;  // still runnable
 };
 
 struct SwitchIn {
   uint64_t time_ns = 0;
-  Task task;
+  Task task = {};
   uint32_t cpu = 0;
 };
 
@@ -159,6 +159,9 @@ struct Throttle {
 using Event = std::variant<Sample, StackMemory, Mmap, Comm, Fork, Exit, SwitchOut, SwitchIn, Lost, Throttle>;
 
 uint64_t time_of(const Event& event);
+
+// Deep equality: what spans and views hold, not where they point.
+bool equal(const Event& a, const Event& b);
 
 // Receives one run: begin once, events in time order, finish once (also after an interrupt). One thread.
 class EventSink {

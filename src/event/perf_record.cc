@@ -1,0 +1,409 @@
+// Reading records. A record is a header {type, misc, size}, a body that depends on the type, and, when sample_id_all is
+// set, a trailer {pid/tid, time, id, stream, cpu, identifier} of the fields that sample_type names. A SAMPLE has no
+// trailer: its fields follow each other in a fixed order, each present when its bit in sample_type is set. Both are
+// tables below. Callchains and registers are arrays of 64-bit words: they are used where they lie when aligned and of
+// our byte order, else copied to the scratch words.
+#include "event/perf_record.h"
+
+#include <sys/mman.h>
+
+#include <array>
+
+#include "base/byte_reader.h"
+
+namespace cprof::event {
+namespace {
+
+constexpr size_t kHeaderBytes = sizeof(perf_event_header);
+constexpr size_t kScratchWords = 3 * 8192;  // a record has fewer than 8192 words; chain parts may be copied once more
+constexpr size_t kMaxBuildIdBytes = 20;
+
+struct Header {
+  uint32_t type = 0;
+  uint16_t misc = 0;
+};
+
+// The trailer's fields in their order; TIME is what sorting looks for.
+constexpr std::array<uint64_t, 6> kTrailerFields = {PERF_SAMPLE_TID,       PERF_SAMPLE_TIME, PERF_SAMPLE_ID,
+                                                    PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,  PERF_SAMPLE_IDENTIFIER};
+constexpr uint64_t kTrailerMask = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
+                                  PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+
+size_t words(uint64_t bits) { return static_cast<size_t>(__builtin_popcountll(bits)); }
+size_t trailer_bytes(const AttrLayout& layout) {
+  return layout.sample_id_all ? words(layout.sample_type & kTrailerMask) * 8 : 0;
+}
+
+bool is_kernel_mode(uint16_t misc) {
+  uint16_t mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
+  return mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_HYPERVISOR;
+}
+
+Task read_task(ByteReader& reader) {
+  Task task;
+  task.pid = static_cast<int32_t>(reader.u32());
+  task.tid = static_cast<int32_t>(reader.u32());
+  return task;
+}
+
+SampleId read_trailer(ByteReader reader, uint64_t sample_type) {
+  SampleId result;
+  for (uint64_t field : kTrailerFields) {
+    if (!(sample_type & field)) continue;
+    switch (field) {
+      case PERF_SAMPLE_TID: result.task = read_task(reader); break;
+      case PERF_SAMPLE_TIME: result.time_ns = reader.u64(); break;
+      case PERF_SAMPLE_CPU: result.cpu = reader.u32(), reader.skip(4); break;
+      case PERF_SAMPLE_STREAM_ID: reader.skip(8); break;
+      default: result.id = reader.u64();
+    }
+  }
+  return result;
+}
+
+// What the body readers of the side band see.
+struct Body {
+  ByteReader reader;
+  uint16_t misc;
+  SampleId id;
+};
+
+Event read_mmap(Body& body, bool second) {
+  ByteReader& r = body.reader;
+  Mmap mmap{.time_ns = body.id.time_ns, .task = read_task(r), .start = r.u64(), .length = r.u64(), .file_offset = r.u64()};
+  if (!second) {
+    mmap.protection = PROT_READ | (body.misc & PERF_RECORD_MISC_MMAP_DATA ? 0 : PROT_EXEC);
+    mmap.flags = MAP_PRIVATE;
+  } else {
+    if (body.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+      uint8_t size = r.u8();
+      r.skip(3);
+      auto bytes = r.bytes(kMaxBuildIdBytes);
+      if (size > kMaxBuildIdBytes) r.fail();
+      else if (r.ok()) mmap.build_id = bytes.first(size);
+    } else {
+      mmap.file.major = r.u32();
+      mmap.file.minor = r.u32();
+      mmap.file.inode = r.u64();
+      mmap.file.generation = r.u64();
+    }
+    mmap.protection = r.u32();
+    mmap.flags = r.u32();
+  }
+  mmap.path = r.cstring();
+  return mmap;
+}
+
+Event read_mmap1(Body& body) { return read_mmap(body, false); }
+Event read_mmap2(Body& body) { return read_mmap(body, true); }
+
+Event read_comm(Body& body) {
+  Comm comm{.time_ns = body.id.time_ns, .task = read_task(body.reader)};
+  comm.name = body.reader.cstring();
+  comm.exec = body.misc & PERF_RECORD_MISC_COMM_EXEC;
+  return comm;
+}
+
+Fork read_lineage(Body& body) {
+  Fork fork;
+  ByteReader& r = body.reader;
+  fork.child.pid = static_cast<int32_t>(r.u32());
+  fork.parent.pid = static_cast<int32_t>(r.u32());
+  fork.child.tid = static_cast<int32_t>(r.u32());
+  fork.parent.tid = static_cast<int32_t>(r.u32());
+  fork.time_ns = r.u64();
+  // perf's own synthesized records leave the body's time 0 or the trailer's: the later one is when it happened.
+  fork.time_ns = std::max(fork.time_ns, body.id.time_ns);
+  return fork;
+}
+
+Event read_fork(Body& body) { return read_lineage(body); }
+Event read_exit(Body& body) {
+  Fork lineage = read_lineage(body);
+  return Exit{.time_ns = lineage.time_ns, .task = lineage.child};
+}
+
+Event read_switch(Body& body) {
+  const SampleId& id = body.id;
+  if (!(body.misc & PERF_RECORD_MISC_SWITCH_OUT)) return SwitchIn{.time_ns = id.time_ns, .task = id.task, .cpu = id.cpu};
+  return SwitchOut{.time_ns = id.time_ns, .task = id.task, .cpu = id.cpu,
+                   .preempted = (body.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0};
+}
+
+// The body names the other task of the switch; the trailer's is the one that comes or goes.
+Event read_switch_cpu_wide(Body& body) {
+  body.reader.skip(8);
+  return read_switch(body);
+}
+
+Event read_lost(Body& body) {
+  body.reader.skip(8);
+  return Lost{.time_ns = body.id.time_ns, .cpu = body.id.cpu, .kind = LostKind::kRecords, .count = body.reader.u64()};
+}
+
+Event read_lost_samples(Body& body) {
+  return Lost{.time_ns = body.id.time_ns, .cpu = body.id.cpu, .kind = LostKind::kSamples, .count = body.reader.u64()};
+}
+
+Event read_throttling(Body& body, bool on) {
+  Throttle throttle{.time_ns = body.reader.u64(), .cpu = body.id.cpu, .on = on};
+  body.reader.skip(16);
+  return throttle;
+}
+Event read_throttle(Body& body) { return read_throttling(body, true); }
+Event read_unthrottle(Body& body) { return read_throttling(body, false); }
+
+Event read_stack_memory(Body& body) {
+  StackMemory memory{.time_ns = body.id.time_ns, .task = body.id.task, .address = body.reader.u64()};
+  uint64_t size = body.reader.u64();
+  memory.bytes = body.reader.bytes(size);
+  return memory;
+}
+
+// Indexed by type. A null reader is a type we know and do not need.
+using BodyReader = Event (*)(Body&);
+struct TypeRow {
+  bool known = false;
+  BodyReader read = nullptr;
+};
+constexpr auto kTypes = [] {
+  std::array<TypeRow, PERF_RECORD_AUX_OUTPUT_HW_ID + 1> rows{};
+  for (size_t type = PERF_RECORD_MMAP; type < rows.size(); type++) rows[type].known = true;
+  rows[PERF_RECORD_MMAP].read = read_mmap1;
+  rows[PERF_RECORD_LOST].read = read_lost;
+  rows[PERF_RECORD_COMM].read = read_comm;
+  rows[PERF_RECORD_EXIT].read = read_exit;
+  rows[PERF_RECORD_THROTTLE].read = read_throttle;
+  rows[PERF_RECORD_UNTHROTTLE].read = read_unthrottle;
+  rows[PERF_RECORD_FORK].read = read_fork;
+  rows[PERF_RECORD_MMAP2].read = read_mmap2;
+  rows[PERF_RECORD_LOST_SAMPLES].read = read_lost_samples;
+  rows[PERF_RECORD_SWITCH].read = read_switch;
+  rows[PERF_RECORD_SWITCH_CPU_WIDE].read = read_switch_cpu_wide;
+  return rows;
+}();
+
+TypeRow row_of(uint32_t type) {
+  if (type == kStackMemoryRecord) return {true, read_stack_memory};
+  return type < kTypes.size() ? kTypes[type] : TypeRow{};
+}
+
+}  // namespace
+
+AttrLayout layout_of(const perf_event_attr& attr, uint32_t metric) {
+  return AttrLayout{.sample_type = attr.sample_type,
+                    .read_format = attr.read_format,
+                    .branch_sample_type = attr.branch_sample_type,
+                    .registers = attr.sample_regs_user,
+                    .stack_bytes = attr.sample_stack_user,
+                    .sample_id_all = attr.sample_id_all != 0,
+                    .metric = metric};
+}
+
+// One SAMPLE being read. A member function per field; the table gives their order.
+struct RecordDecoder::Impl {
+  RecordDecoder& decoder;
+  const AttrLayout& layout;
+  ByteReader reader;
+  Header header;
+  Sample sample;
+
+  std::span<const uint64_t> take_words(uint64_t count) {
+    if (count > reader.remaining() / 8) {
+      reader.fail();
+      return {};
+    }
+    size_t n = static_cast<size_t>(count);
+    auto bytes = reader.bytes(n * 8);
+    if (!decoder.swap_ && reinterpret_cast<uintptr_t>(bytes.data()) % alignof(uint64_t) == 0)
+      return {reinterpret_cast<const uint64_t*>(bytes.data()), n};
+    ByteReader copy(bytes, decoder.swap_);
+    uint64_t* out = decoder.scratch_.get() + decoder.scratch_used_;
+    for (size_t i = 0; i < n; i++) out[i] = copy.u64();
+    decoder.scratch_used_ += n;
+    return {out, n};
+  }
+
+  void skip8() { reader.skip(8); }
+  void ip() { sample.ip = reader.u64(); }
+  void tid() { sample.task = read_task(reader); }
+  void time() { sample.time_ns = reader.u64(); }
+  void cpu() { sample.cpu = reader.u32(), reader.skip(4); }
+  void period() { sample.period = reader.u64(); }
+
+  // read_format: a value or a group of them, each with optional id and lost count, between optional times.
+  void read_values() {
+    uint64_t format = layout.read_format;
+    uint64_t each = 1 + words(format & (PERF_FORMAT_ID | PERF_FORMAT_LOST));
+    uint64_t times = words(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
+    uint64_t count = format & PERF_FORMAT_GROUP ? reader.u64() : 1;
+    if (count > reader.remaining() / 8) return reader.fail();
+    reader.skip((times + count * each) * 8);
+  }
+
+  void add_part(std::span<const uint64_t>& chain, std::span<const uint64_t> part) {
+    if (chain.empty()) {
+      chain = part;
+      return;
+    }
+    uint64_t* joined = decoder.scratch_.get() + decoder.scratch_used_;
+    if (decoder.scratch_used_ + chain.size() + part.size() > kScratchWords) return reader.fail();
+    std::copy(chain.begin(), chain.end(), joined);
+    std::copy(part.begin(), part.end(), joined + chain.size());
+    chain = {joined, chain.size() + part.size()};
+    decoder.scratch_used_ += chain.size();
+  }
+
+  // Words above PERF_CONTEXT_MAX are markers: what follows was walked in that mode.
+  void callchain() {
+    auto chain = take_words(reader.u64());
+    bool kernel = is_kernel_mode(header.misc);
+    size_t start = 0;
+    for (size_t i = 0; i <= chain.size(); i++) {
+      bool marker = i < chain.size() && chain[i] >= static_cast<uint64_t>(PERF_CONTEXT_MAX);
+      if (i < chain.size() && !marker) continue;
+      if (i > start) add_part(kernel ? sample.kernel_chain : sample.user_chain, chain.subspan(start, i - start));
+      start = i + 1;
+      if (marker)
+        kernel = chain[i] == static_cast<uint64_t>(PERF_CONTEXT_KERNEL) ||
+                 chain[i] == static_cast<uint64_t>(PERF_CONTEXT_GUEST_KERNEL) ||
+                 chain[i] == static_cast<uint64_t>(PERF_CONTEXT_HV);
+    }
+  }
+
+  void raw() { reader.skip(reader.u32()); }
+
+  void branch_stack() {
+    uint64_t count = reader.u64();
+    if (layout.branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) reader.skip(8);
+    if (count > reader.remaining() / 24) return reader.fail();
+    reader.skip(count * 24);
+  }
+
+  void registers() {
+    Snapshot snapshot{.requested_bytes = layout.stack_bytes};
+    snapshot.registers.abi = reader.u64();
+    if (snapshot.registers.abi != PERF_SAMPLE_REGS_ABI_NONE) {
+      snapshot.registers.mask = layout.registers;
+      snapshot.registers.values = take_words(words(layout.registers));
+    }
+    sample.snapshot = snapshot;
+  }
+
+  // The kernel always takes the requested room; only dyn_size bytes of it were written.
+  void stack() {
+    uint64_t size = reader.u64();
+    if (size == 0) return;
+    auto bytes = reader.bytes(size);
+    uint64_t written = reader.u64();
+    if (!reader.ok() || written > size) return reader.fail();
+    if (!sample.snapshot) sample.snapshot = Snapshot{.requested_bytes = layout.stack_bytes};
+    sample.snapshot->stack = bytes.first(static_cast<size_t>(written));
+  }
+
+  bool read() {
+    struct Field {
+      uint64_t bit;
+      void (Impl::*take)();
+    };
+    static constexpr Field kFields[] = {
+        {PERF_SAMPLE_IDENTIFIER, &Impl::skip8},   {PERF_SAMPLE_IP, &Impl::ip},
+        {PERF_SAMPLE_TID, &Impl::tid},            {PERF_SAMPLE_TIME, &Impl::time},
+        {PERF_SAMPLE_ADDR, &Impl::skip8},         {PERF_SAMPLE_ID, &Impl::skip8},
+        {PERF_SAMPLE_STREAM_ID, &Impl::skip8},    {PERF_SAMPLE_CPU, &Impl::cpu},
+        {PERF_SAMPLE_PERIOD, &Impl::period},      {PERF_SAMPLE_READ, &Impl::read_values},
+        {PERF_SAMPLE_CALLCHAIN, &Impl::callchain}, {PERF_SAMPLE_RAW, &Impl::raw},
+        {PERF_SAMPLE_BRANCH_STACK, &Impl::branch_stack}, {PERF_SAMPLE_REGS_USER, &Impl::registers},
+        {PERF_SAMPLE_STACK_USER, &Impl::stack},
+    };
+    sample.metric = layout.metric;
+    sample.in_kernel = is_kernel_mode(header.misc);
+    for (const Field& field : kFields)
+      if (layout.sample_type & field.bit) (this->*field.take)();
+    return reader.ok();
+  }
+};
+
+RecordDecoder::RecordDecoder(bool swap)
+    : swap_(swap), scratch_(std::make_unique_for_overwrite<uint64_t[]>(kScratchWords)) {}
+
+void RecordDecoder::add_layout(const AttrLayout& layout, std::span<const uint64_t> ids) {
+  uint32_t index = 0;
+  while (index < layouts_.size() && layouts_[index] != layout) index++;
+  if (index == layouts_.size()) layouts_.push_back(layout);
+  if (!(layout.sample_type & PERF_SAMPLE_IDENTIFIER)) all_have_identifier_ = false;
+  for (uint64_t id : ids) layout_of_id_[id] = index;
+}
+
+uint64_t RecordDecoder::word_at(std::span<const std::byte> record, size_t offset) const {
+  if (offset + 8 > record.size()) return 0;
+  ByteReader reader(record.subspan(offset, 8), swap_);
+  return reader.u64();
+}
+
+// With several events the id says whose layout it is: first in a sample and last elsewhere when it is the IDENTIFIER,
+// else after the fields that come before ID. Records that a tool made up carry id 0: the first event's layout.
+const AttrLayout* RecordDecoder::layout_for(std::span<const std::byte> record) const {
+  if (layouts_.empty()) return nullptr;
+  const AttrLayout& first = layouts_.front();
+  if (layouts_.size() == 1) return &first;
+  ByteReader reader(record, swap_);
+  bool sample = reader.u32() == PERF_RECORD_SAMPLE;
+  size_t offset;
+  if (all_have_identifier_) {
+    offset = sample ? kHeaderBytes : record.size() - 8;
+  } else {
+    if (!sample || !(first.sample_type & PERF_SAMPLE_ID)) return &first;
+    uint64_t before = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
+    offset = kHeaderBytes + words(first.sample_type & before) * 8;
+  }
+  uint64_t id = word_at(record, offset);
+  auto it = layout_of_id_.find(id);
+  if (it != layout_of_id_.end()) return &layouts_[it->second];
+  return sample && id != 0 ? nullptr : &first;
+}
+
+uint64_t RecordDecoder::time_of_record(std::span<const std::byte> record) const {
+  if (record.size() < kHeaderBytes) return 0;
+  const AttrLayout* layout = layout_for(record);
+  if (!layout || !(layout->sample_type & PERF_SAMPLE_TIME)) return 0;
+  ByteReader reader(record, swap_);
+  uint32_t type = reader.u32();
+  if (type == PERF_RECORD_SAMPLE) {
+    uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID;
+    return word_at(record, kHeaderBytes + words(layout->sample_type & before) * 8);
+  }
+  if (!layout->sample_id_all) return 0;
+  uint64_t from_time = kTrailerMask & ~uint64_t{PERF_SAMPLE_TID};
+  size_t back = words(layout->sample_type & from_time) * 8;
+  return record.size() < kHeaderBytes + back ? 0 : word_at(record, record.size() - back);
+}
+
+DecodeOutcome RecordDecoder::decode(std::span<const std::byte> record, Event& event) {
+  scratch_used_ = 0;
+  ByteReader reader(record, swap_);
+  Header header{reader.u32(), reader.u16()};
+  uint16_t size = reader.u16();
+  if (!reader.ok() || size != record.size()) return DecodeOutcome::kMalformed;
+  TypeRow row = row_of(header.type);
+  if (!row.known) return DecodeOutcome::kUnknown;
+  if (!row.read && header.type != PERF_RECORD_SAMPLE) return DecodeOutcome::kIgnored;
+  const AttrLayout* layout = layout_for(record);
+  if (!layout) return DecodeOutcome::kMalformed;
+  if (header.type == PERF_RECORD_SAMPLE) {
+    if (layout->metric == kNoMetric) return DecodeOutcome::kIgnored;
+    Impl impl{*this, *layout, reader, header, {}};
+    if (!impl.read()) return DecodeOutcome::kMalformed;
+    event = impl.sample;
+    return DecodeOutcome::kEvent;
+  }
+  size_t trailer = trailer_bytes(*layout);
+  if (reader.remaining() < trailer) return DecodeOutcome::kMalformed;
+  size_t body_end = record.size() - trailer;
+  Body body{ByteReader(record.subspan(kHeaderBytes, body_end - kHeaderBytes), swap_), header.misc, {}};
+  if (trailer) body.id = read_trailer(ByteReader(record.subspan(body_end), swap_), layout->sample_type);
+  event = row.read(body);
+  return body.reader.ok() ? DecodeOutcome::kEvent : DecodeOutcome::kMalformed;
+}
+
+}  // namespace cprof::event

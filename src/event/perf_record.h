@@ -1,0 +1,101 @@
+// The kernel's perf record ABI, both ways: bytes of one record to an Event, and an Event to bytes. The live collector
+// decodes what the rings hold, the perf.data reader what a file holds, the raw writer encodes. Facts are from
+// include/uapi/linux/perf_event.h. Never reads outside the given bytes, never allocates per record, never fails hard:
+// what cannot be decoded comes back as an outcome that the caller counts.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "event/event.h"
+
+namespace cprof::event {
+
+// Record types of our own, in a range that perf skips by size. The number spells "CP" and then the kind.
+inline constexpr uint32_t kSessionRecord = 0x43500001;      // payload: format/perfdata/session_record.h
+inline constexpr uint32_t kStackMemoryRecord = 0x43500002;  // u64 address, u64 size, bytes, pad to 8, trailer
+inline constexpr uint32_t kEndRecord = 0x43500003;          // u64 end_ns
+
+inline constexpr size_t kMaxRecordBytes = 65528;            // header.size is 16 bits and a multiple of 8
+inline constexpr uint32_t kMaxStackBytes = 65528;           // sample_stack_user: 16 bits and a multiple of 8
+inline constexpr uint32_t kNoMetric = 0xffffffff;           // a side band event: its samples are not wanted
+
+// Every general-purpose register, as perf numbers them.
+inline constexpr uint64_t kX86_64Registers = 0xff03ff;      // AX..IP, FLAGS, R8..R15: 18
+inline constexpr uint64_t kAarch64Registers = 0x1ffffffff;  // X0..X30, SP, PC: 33
+
+// What of a perf_event_attr decides the shape of its records.
+struct AttrLayout {
+  uint64_t sample_type = 0;
+  uint64_t read_format = 0;
+  uint64_t branch_sample_type = 0;
+  uint64_t registers = 0;      // sample_regs_user
+  uint32_t stack_bytes = 0;    // sample_stack_user
+  bool sample_id_all = true;
+  uint32_t metric = 0;         // index into SessionInfo.metrics, or kNoMetric
+  bool operator==(const AttrLayout&) const = default;
+};
+AttrLayout layout_of(const perf_event_attr& attr, uint32_t metric);
+
+enum class DecodeOutcome : uint8_t {
+  kEvent,
+  kIgnored,    // a type that is known and not needed
+  kUnknown,    // a type of a newer kernel or perf
+  kMalformed,  // short, or a count inside is larger than the record
+};
+
+struct SampleId {
+  Task task;
+  uint64_t time_ns = 0, id = 0;
+  uint32_t cpu = 0;
+};
+
+class RecordDecoder {
+ public:
+  // swap: the records are of the other byte order.
+  explicit RecordDecoder(bool swap = false);
+
+  // ids: the event ids that have this layout; none when there is one event only.
+  void add_layout(const AttrLayout& layout, std::span<const uint64_t> ids);
+  bool has_layouts() const { return !layouts_.empty(); }
+
+  // When the record happened, without decoding it; 0 when it does not say.
+  uint64_t time_of_record(std::span<const std::byte> record) const;
+
+  // Decodes one record, header included. What `event` views stays valid until the next call and as long as `record`.
+  DecodeOutcome decode(std::span<const std::byte> record, Event& event);
+
+ private:
+  struct Impl;
+
+  const AttrLayout* layout_for(std::span<const std::byte> record) const;
+  uint64_t word_at(std::span<const std::byte> record, size_t offset) const;
+
+  bool swap_;
+  bool all_have_identifier_ = true;
+  std::vector<AttrLayout> layouts_;
+  std::unordered_map<uint64_t, uint32_t> layout_of_id_;
+  std::unique_ptr<uint64_t[]> scratch_;  // words of one record, when they cannot be used in place
+  size_t scratch_used_ = 0;
+};
+
+// The layout that encode_record gives a sample: callchain always, registers and stack when there is a snapshot.
+AttrLayout written_layout(uint32_t metric, const std::optional<Snapshot>& snapshot);
+// The trailer of every encoded record has this shape too.
+inline constexpr uint64_t kWrittenSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                                               PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+                                               PERF_SAMPLE_CALLCHAIN;
+
+// Appends the event as one record in this machine's byte order, marked as coming from event `id`. Fails, appending
+// nothing, when it would not fit the 16-bit size. An Mmap with both a file and a build-id keeps the file only: MMAP2
+// has room for one of them.
+Result<void> encode_record(const Event& event, uint64_t id, std::vector<std::byte>& out);
+
+}  // namespace cprof::event
