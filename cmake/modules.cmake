@@ -23,7 +23,7 @@ function(cprof_module path)
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${globs})
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
   set(links "")

@@ -138,6 +138,7 @@ void Pipeline::Impl::on(const event::Sample& sample) {
   space::Thread& thread = tracker.thread(sample.task, sample.time_ns);
   ThreadState& state = threads[&thread];
   UserStack user = stacks->read(sample, *thread.process);
+  counts.samples++;
   if (user.had_registers) {
     counts.unwound++;
     if (user.end == profile::StackEnd::kTruncatedSnapshot) counts.truncated++;

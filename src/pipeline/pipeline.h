@@ -47,9 +47,10 @@ class Pipeline : public event::EventSink {
   Result<void> on_round(uint64_t time_ns) override;
   Result<void> finish(uint64_t end_ns) override;
 
-  // Samples with user registers so far, and those of them that the snapshot's end cut.
   struct StackCounts {
-    uint64_t unwound = 0, truncated = 0;
+    uint64_t samples = 0;    // all
+    uint64_t unwound = 0;    // with user registers
+    uint64_t truncated = 0;  // cut by the end of their snapshot
   };
   StackCounts stack_counts() const;
 

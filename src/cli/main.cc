@@ -1,0 +1,57 @@
+// cprof COMMAND [OPTIONS]: finds the verb and runs it. Exceptions of libraries end here.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "cli/verb.h"
+
+namespace cprof::cli {
+namespace {
+
+constexpr Verb kVerbs[] = {
+    {"record", "sample a command, processes, threads or the machine", record_main},
+    {"perf", "record --backend perf", perf_main},
+    {"report", "a profile as text: summary, top functions, call tree", report_main},
+    {"convert", "any input format to any output format", convert_main},
+    {"doctor", "what this machine allows, and how to mend what it does not", doctor_main},
+};
+
+void print_help(FILE* to) {
+  fmt::print(to, "cprof {}: where the time of native programs goes\n\nusage: cprof COMMAND [OPTIONS]\n\n", CPROF_VERSION);
+  for (const Verb& verb : kVerbs) fmt::print(to, "  {:<9} {}\n", verb.name, verb.summary);
+  fmt::print(to, "\n'cprof COMMAND --help' lists a command's options. Start with: cprof record -- ./your-program\n");
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty()) {
+    print_help(stderr);
+    return kWrongUsage;
+  }
+  std::string name = arguments.front();
+  arguments.erase(arguments.begin());
+  if (name == "--help" || name == "-h" || name == "help") {
+    print_help(stdout);
+    return kDone;
+  }
+  if (name == "--version" || name == "-V") {
+    fmt::print("cprof {}\n", CPROF_VERSION);
+    return kDone;
+  }
+  for (const Verb& verb : kVerbs)
+    if (verb.name == name) return verb.run(std::move(arguments));
+  say(fmt::format("cprof: no command '{}'; 'cprof --help' lists them", name));
+  return kWrongUsage;
+}
+
+}  // namespace
+}  // namespace cprof::cli
+
+int main(int argc, char** argv) {
+  try {
+    return cprof::cli::run(argc, argv);
+  } catch (const std::exception& e) {
+    return cprof::cli::fail_with({fmt::format("internal error: {}", e.what())});
+  }
+}

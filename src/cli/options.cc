@@ -1,0 +1,93 @@
+#include "cli/options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <iostream>
+
+#include "cli/verb.h"
+
+namespace cprof::cli {
+
+std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
+  std::ranges::reverse(arguments);  // CLI11 takes them from the back
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return kDone;
+  } catch (const CLI::ParseError& e) {
+    say(fmt::format("cprof: {} (see 'cprof {} --help')", e.what(), app.get_name()));
+    return kWrongUsage;
+  }
+  return std::nullopt;
+}
+
+void OutputArguments::add_to(CLI::App& app, bool with_outputs) {
+  if (with_outputs) {
+    app.add_option("-o,--output", paths, "output file; may be given more than once, '-' is stdout")->allow_extra_args(false);
+    app.add_option("--format", format_name, "output format by name, over what the extension says");
+  }
+  app.add_option("--weight", weight, "what a stack counts for")->check(CLI::IsMember({"samples", "wall", "offcpu"}));
+  app.add_option("--metric", metric, "which metric, by name; default: the first");
+  app.add_option("--by", by, "root of folded stacks")->check(CLI::IsMember({"process", "thread"}));
+  app.add_option("--folded-style", folded_style, "folded lines: comm;root;leaf or comm-pid;root;leaf")
+      ->check(CLI::IsMember({"plain", "extended"}));
+}
+
+Result<std::vector<session::Output>> OutputArguments::outputs() const {
+  std::vector<session::Output> result;
+  for (const std::string& path : paths) {
+    const format::FormatInfo* info =
+        format_name.empty() ? format::find_by_path(path) : format::find_by_name(format_name);
+    if (!info || !info->write) {
+      std::string names;
+      for (const format::FormatInfo& f : format::all_formats())
+        if (f.write) names += fmt::format("{}{}", names.empty() ? "" : ", ", f.name);
+      return fail(format_name.empty() ? fmt::format("{}: no output format has this extension; --format takes {}", path, names)
+                                      : fmt::format("--format {}: not an output format; there are {}", format_name, names));
+    }
+    result.push_back({path, info});
+  }
+  return result;
+}
+
+format::WriteOptions OutputArguments::write_options() const {
+  format::WriteOptions options;
+  options.weight = weight == "wall"     ? format::Weight::kWall
+                   : weight == "offcpu" ? format::Weight::kOffCpu
+                                        : format::Weight::kSamples;
+  options.metric = metric;
+  options.by = by == "thread" ? format::GroupBy::kThread : format::GroupBy::kProcess;
+  options.folded_style = folded_style == "extended" ? format::FoldedStyle::kExtended : format::FoldedStyle::kPlain;
+  return options;
+}
+
+void NamingArguments::add_to(CLI::App& app) {
+  app.add_option("--demangle", demangle, "names: full, short (no arguments) or none")
+      ->check(CLI::IsMember({"full", "short", "none"}));
+  app.add_flag("--no-inline", no_inline, "do not expand inlined functions");
+}
+
+void NamingArguments::apply_to(pipeline::Options& options) const {
+  options.demangle = demangle == "short"  ? symbolize::DemangleStyle::kShort
+                     : demangle == "none" ? symbolize::DemangleStyle::kNone
+                                          : symbolize::DemangleStyle::kFull;
+  options.inline_frames = !no_inline;
+}
+
+Result<uint64_t> parse_bytes(const std::string& text) {
+  uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view suffix(end, static_cast<size_t>(text.data() + text.size() - end));
+  unsigned shift = suffix.empty() || suffix == "B"          ? 0
+                   : suffix == "K" || suffix == "KiB"       ? 10
+                   : suffix == "M" || suffix == "MiB"       ? 20
+                   : suffix == "G" || suffix == "GiB"       ? 30
+                                                            : 64;
+  if (error != std::errc() || shift == 64 || value > (~uint64_t{0} >> shift))
+    return fail(fmt::format("'{}' is not a size; write 16384, 16K or 1M", text));
+  return value << shift;
+}
+
+}  // namespace cprof::cli

@@ -1,0 +1,43 @@
+// Options that several verbs share, so that they mean the same everywhere.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "format/format.h"
+#include "pipeline/pipeline.h"
+#include "session/record.h"
+
+namespace cprof::cli {
+
+// Parses arguments; a wrong use is said on stderr and gives the exit status, so does --help.
+std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments);
+
+struct OutputArguments {
+  std::vector<std::string> paths;
+  std::string format_name;
+  std::string weight = "samples", metric, by = "process", folded_style = "plain";
+
+  void add_to(CLI::App& app, bool with_outputs);
+  Result<std::vector<session::Output>> outputs() const;
+  format::WriteOptions write_options() const;
+};
+
+struct NamingArguments {
+  std::string demangle = "full";
+  bool no_inline = false;
+
+  void add_to(CLI::App& app);
+  void apply_to(pipeline::Options& options) const;
+};
+
+// "10", "16K", "1M", "2G" as bytes.
+Result<uint64_t> parse_bytes(const std::string& text);
+
+}  // namespace cprof::cli

@@ -1,0 +1,210 @@
+// cprof record: the verb. Turns options into one session::record() call, then shows what came of it.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "cli/options.h"
+#include "cli/report_view.h"
+#include "cli/verb.h"
+
+namespace cprof::cli {
+namespace {
+
+constexpr int kCommandNotFound = 127;
+constexpr const char* kDefaultOutput = "profile.pb.gz";
+
+// What record promises for later versions: each is refused by name, never ignored.
+struct Planned {
+  std::string off_cpu, container, rotate, max_size, window;
+  bool with_off_cpu = false, view = false;
+};
+
+struct RecordArguments {
+  std::vector<int32_t> pids, tids;
+  std::string name, cgroup, cpus, freq, backend = "auto", unwind = "auto", stack_size = "auto", raw_path;
+  bool all = false, no_kernel = false, no_inherit = false, no_symbolize = false, ignored_g = false, quiet = false;
+  uint64_t period = 0, max_depth = 1024;
+  double duration = 0, delay = 0;
+  std::vector<std::string> events, command;
+  OutputArguments output;
+  NamingArguments naming;
+  Planned planned;
+};
+
+void add_target_options(CLI::App& app, RecordArguments& a) {
+  app.add_option("-p,--pid", a.pids, "processes to sample, with all their threads")->delimiter(',')->allow_extra_args(false);
+  app.add_option("-t,--tid", a.tids, "threads to sample")->delimiter(',')->allow_extra_args(false);
+  app.add_option("-n,--name", a.name, "every running process of this name");
+  app.add_flag("-a,--all-cpus", a.all, "the whole machine");
+  app.add_option("--cgroup", a.cgroup, "every process in this cgroup");
+  app.add_option("--container", a.planned.container, "not supported yet: use --cgroup PATH");
+  app.add_option("-C,--cpu", a.cpus, "only these CPUs, as in 0-3,5");
+}
+
+void add_sampling_options(CLI::App& app, RecordArguments& a) {
+  app.add_option("-F,--freq", a.freq, "samples per second of CPU, or 'max'; default 999 for a command, 199 for what runs already");
+  app.add_option("-c,--count", a.period, "sample every N events instead");
+  app.add_option("-e,--event", a.events, "event to sample; may be given more than once")->allow_extra_args(false);
+  app.add_option("-d,--duration", a.duration, "stop after this many seconds");
+  app.add_option("--delay", a.delay, "start sampling after this many seconds");
+  app.add_flag("-g", a.ignored_g, "accepted: stacks are always recorded");
+  app.add_option("--backend", a.backend, "how to sample")->check(CLI::IsMember({"auto", "bpf", "perf"}));
+  app.add_option("--unwind", a.unwind, "user stacks by unwind tables or by frame pointers")
+      ->check(CLI::IsMember({"auto", "dwarf", "fp"}));
+  app.add_option("--stack-size", a.stack_size, "bytes of stack per sample, or 'auto' (16,384, and 65,528 when that cuts stacks)");
+  app.add_option("--max-depth", a.max_depth, "frames kept per stack, from the leaf");
+  app.add_flag("--no-kernel", a.no_kernel, "user code only");
+  app.add_flag("--no-inherit", a.no_inherit, "not the children and threads that start later");
+  app.add_flag("--no-symbolize", a.no_symbolize, "keep addresses only");
+  app.add_flag("--off-cpu,--with-offcpu", a.planned.with_off_cpu, "not supported yet");
+}
+
+void add_output_options(CLI::App& app, RecordArguments& a) {
+  a.output.add_to(app, true);
+  a.naming.add_to(app);
+  app.add_option("--save-raw", a.raw_path, "also write the event stream as perf.data (pipe form), to be unwound again elsewhere");
+  app.add_option("--rotate", a.planned.rotate, "not supported yet");
+  app.add_option("--max-size", a.planned.max_size, "not supported yet");
+  app.add_option("--overwrite-window", a.planned.window, "not supported yet");
+  app.add_flag("--view", a.planned.view, "not supported yet");
+  app.add_flag("-q,--quiet", a.quiet, "no summary");
+}
+
+Result<void> refuse_planned(const RecordArguments& a) {
+  const std::pair<bool, const char*> planned[] = {
+      {a.planned.with_off_cpu, "--off-cpu"},
+      {!a.planned.container.empty(), "--container (use --cgroup PATH)"},
+      {!a.planned.rotate.empty(), "--rotate"},
+      {!a.planned.max_size.empty(), "--max-size"},
+      {!a.planned.window.empty(), "--overwrite-window"},
+      {a.planned.view, "--view"},
+      {a.backend == "bpf", "--backend bpf"},
+  };
+  for (auto [given, name] : planned)
+    if (given) return fail(fmt::format("{}: not supported yet", name));
+  return {};
+}
+
+Result<void> set_rate(const RecordArguments& a, session::RecordOptions& options) {
+  options.period = a.period;
+  if (a.freq == "max") {
+    options.max_freq = true;
+  } else if (!a.freq.empty()) {
+    char* end = nullptr;
+    options.freq_hz = strtoull(a.freq.c_str(), &end, 10);
+    if (*end || options.freq_hz == 0) return fail(fmt::format("-F {}: not a rate; write samples per second, or max", a.freq));
+  }
+  if (a.period && !a.freq.empty()) return fail("-F and -c exclude each other");
+  return {};
+}
+
+Result<void> set_stack_size(const RecordArguments& a, session::RecordOptions& options) {
+  if (a.stack_size == "auto") return {};
+  uint64_t bytes = TRY(parse_bytes(a.stack_size));
+  if (bytes < 256 || bytes > 65528) return fail("--stack-size: between 256 and 65528 bytes (the kernel's limit)");
+  options.stack_bytes = static_cast<uint32_t>(bytes / 8 * 8);
+  return {};
+}
+
+Result<void> set_target(const RecordArguments& a, session::RecordOptions& options) {
+  int given = !a.command.empty() + !a.pids.empty() + !a.tids.empty() + !a.name.empty() + a.all + !a.cgroup.empty();
+  if (given == 0 && !a.cpus.empty()) options.target.whole_machine = true;
+  else if (given != 1) return fail("give exactly one target: a command, -p PID, -t TID, -n NAME, -a or --cgroup PATH");
+  options.target.command = a.command;
+  options.target.pids = a.pids;
+  options.target.tids = a.tids;
+  options.target.name = a.name;
+  options.target.whole_machine |= a.all;
+  options.target.cgroup = a.cgroup;
+  return {};
+}
+
+Result<session::RecordOptions> to_session(RecordArguments& a) {
+  session::RecordOptions options;
+  TRY(refuse_planned(a));
+  TRY(set_target(a, options));
+  TRY(set_rate(a, options));
+  TRY(set_stack_size(a, options));
+  if (a.duration < 0 || a.delay < 0) return fail("--duration and --delay take seconds, not less than 0");
+  if (a.duration > 0) options.duration_s = a.duration;
+  if (a.max_depth == 0) return fail("--max-depth: at least 1");
+  options.delay_s = a.delay;
+  options.events = a.events;
+  options.cpus = a.cpus;
+  options.frame_pointers = a.unwind == "fp";
+  options.kernel = !a.no_kernel;
+  options.inherit = !a.no_inherit;
+  options.raw_path = a.raw_path;
+  options.pipeline.max_depth = a.max_depth;
+  options.pipeline.symbolize = !a.no_symbolize;
+  a.naming.apply_to(options.pipeline);
+  if (a.output.paths.empty()) a.output.paths.push_back(kDefaultOutput);
+  options.outputs = TRY(a.output.outputs());
+  options.write = a.output.write_options();
+  return options;
+}
+
+void show_progress(const session::Progress& progress) {
+  fmt::print(stderr, "\rcprof: {:.1f} s, {} samples ", progress.seconds, progress.samples);
+}
+
+int finish(const session::Recorded& recorded, const session::RecordOptions& options, const RecordArguments& a) {
+  auto written = session::write_outputs(recorded.profile, options.outputs, options.write);
+  if (!a.quiet) {
+    SummaryOptions summary;
+    for (const session::Output& output : options.outputs) summary.outputs.push_back(output.path);
+    fmt::print(stderr, "{}", render_summary(recorded.profile, summary));
+  }
+  if (recorded.collection_error) return fail_with(*recorded.collection_error);
+  if (!written) return fail_with(written.error());
+  return options.target.command.empty() ? kDone : recorded.command_status;
+}
+
+// Everything from "--", or from the first word that is no option, is the command.
+void split_command(std::vector<std::string>& arguments, RecordArguments& a) {
+  auto dashes = std::ranges::find(arguments, "--");
+  if (dashes == arguments.end()) return;
+  a.command.assign(dashes + 1, arguments.end());
+  arguments.erase(dashes, arguments.end());
+}
+
+}  // namespace
+
+int record_main(std::vector<std::string> arguments) {
+  RecordArguments a;
+  CLI::App app("Samples a command, processes, threads or the machine.", "record");
+  add_target_options(app, a);
+  add_sampling_options(app, a);
+  add_output_options(app, a);
+  app.prefix_command();
+  app.footer("[--] CMD ARGS runs and samples a command; its exit status is passed on.");
+  split_command(arguments, a);
+  if (auto status = parse(app, std::move(arguments))) return *status;
+  std::vector<std::string> rest = app.remaining();
+  if (!rest.empty() && (rest[0].starts_with("-") || !a.command.empty())) {
+    say(fmt::format("cprof: record has no option '{}' (see 'cprof record --help')", rest[0]));
+    return kWrongUsage;
+  }
+  if (!rest.empty()) a.command = std::move(rest);
+  auto options = to_session(a);
+  if (!options) {
+    fail_with(options.error());
+    return kWrongUsage;
+  }
+  bool terminal = isatty(STDERR_FILENO) && !a.quiet;
+  auto recorded = session::record(*options, terminal ? show_progress : std::function<void(const session::Progress&)>());
+  if (terminal) fmt::print(stderr, "\r\033[K");
+  if (!recorded) {
+    fail_with(recorded.error());
+    return recorded.error().code == ENOENT && !options->target.command.empty() ? kCommandNotFound : kFailed;
+  }
+  return finish(*recorded, *options, a);
+}
+
+int perf_main(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"--backend", "perf"});
+  return record_main(std::move(arguments));
+}
+
+}  // namespace cprof::cli

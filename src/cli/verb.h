@@ -1,0 +1,31 @@
+// A verb of the command line: cprof VERB [OPTIONS]. main.cc holds the table of them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cprof::cli {
+
+// Exit statuses of the contract; `record -- CMD` passes the command's own status on.
+constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2;
+
+struct Verb {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(std::vector<std::string> arguments);  // without the verb itself
+};
+
+int record_main(std::vector<std::string> arguments);
+int perf_main(std::vector<std::string> arguments);  // record --backend perf
+int convert_main(std::vector<std::string> arguments);
+int report_main(std::vector<std::string> arguments);
+int doctor_main(std::vector<std::string> arguments);
+
+// "cprof: message" on stderr; gives kFailed.
+int fail_with(const Error& error);
+void say(std::string_view text);  // a line on stderr
+
+}  // namespace cprof::cli

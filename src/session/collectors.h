@@ -1,0 +1,25 @@
+// Chooses and makes the collector of a recording. The one place that knows every backend.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "event/event.h"
+
+namespace cprof::session {
+
+struct RecordOptions;
+
+// A collector with the little that a session needs beyond event::Collector.
+class RunningCollector {
+ public:
+  virtual ~RunningCollector() = default;
+  virtual event::Collector& get() = 0;
+  virtual void note_truncated(uint64_t truncated, uint64_t total) = 0;
+  virtual int command_status() const = 0;
+  virtual uint64_t bytes_read() const = 0;
+};
+
+Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options);
+
+}  // namespace cprof::session

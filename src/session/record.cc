@@ -1,0 +1,111 @@
+#include "session/record.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+#include "session/collectors.h"
+#include "session/stop_signals.h"
+
+namespace cprof::session {
+namespace {
+
+constexpr int kPollTimeoutMs = 100;
+constexpr uint64_t kProgressNs = 500'000'000;
+constexpr uint64_t kSecondNs = 1'000'000'000;
+
+uint64_t now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * kSecondNs + static_cast<uint64_t>(t.tv_nsec);
+}
+
+uint64_t own_cpu_ns() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  auto ns = [](const timeval& t) { return static_cast<uint64_t>(t.tv_sec) * kSecondNs + static_cast<uint64_t>(t.tv_usec) * 1000; };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+// Tells the collector each second how many stacks its snapshots cut, so that it can take larger ones.
+class TruncationFeedback {
+ public:
+  void tell(RunningCollector& collector, const pipeline::Pipeline& pipeline, uint64_t time_ns) {
+    if (time_ns < next_ns_) return;
+    next_ns_ = time_ns + kSecondNs;
+    auto counts = pipeline.stack_counts();
+    collector.note_truncated(counts.truncated - last_.truncated, counts.unwound - last_.unwound);
+    last_ = counts;
+  }
+
+ private:
+  pipeline::Pipeline::StackCounts last_;
+  uint64_t next_ns_ = 0;
+};
+
+Result<void> run(RunningCollector& collector, const pipeline::Pipeline& pipeline, const RecordOptions& options,
+                 const StopSignals& signals, const std::function<void(const Progress&)>& progress) {
+  uint64_t start = now_ns(), next_progress = start + kProgressNs;
+  uint64_t end = options.duration_s ? start + static_cast<uint64_t>(*options.duration_s * 1e9) : ~uint64_t{0};
+  TruncationFeedback feedback;
+  while (!signals.requested()) {
+    uint64_t now = now_ns();
+    if (now >= end) break;
+    uint64_t left_ms = (end - now) / 1'000'000 + 1;
+    bool more = TRY(collector.get().poll(static_cast<int>(std::min<uint64_t>(kPollTimeoutMs, left_ms))));
+    if (!more) break;
+    feedback.tell(collector, pipeline, now);
+    if (now < next_progress || !progress) continue;
+    next_progress = now + kProgressNs;
+    progress({pipeline.stack_counts().samples, static_cast<double>(now - start) / 1e9});
+  }
+  return {};
+}
+
+Result<std::unique_ptr<format::RawSink>> open_raw(const RecordOptions& options) {
+  if (options.raw_path.empty()) return nullptr;
+  return format::open_raw_sink(options.raw_path);
+}
+
+}  // namespace
+
+Result<Recorded> record(const RecordOptions& options, const std::function<void(const Progress&)>& progress) {
+  auto raw = TRY(open_raw(options));
+  auto live = pipeline::make_live_access();
+  pipeline::Options pipeline_options = options.pipeline;
+  pipeline_options.live = live.get();
+  pipeline_options.journal = raw.get();
+  pipeline_options.unwind = options.frame_pointers ? pipeline::UnwindMode::kFramePointer : pipeline::UnwindMode::kDwarf;
+  pipeline::Pipeline pipeline(pipeline_options);
+  auto collector = TRY(make_collector(options));
+
+  uint64_t cpu_before = own_cpu_ns();
+  StopSignals signals;
+  TRY(collector->get().open(pipeline));
+  Recorded recorded;
+  auto started = collector->get().start();
+  if (started) started = run(*collector, pipeline, options, signals, progress);
+  if (!started) recorded.collection_error = started.error();
+  uint64_t cpu_spent = own_cpu_ns() - cpu_before;
+  recorded.interrupted = signals.requested();
+  auto closed = collector->get().close();
+  if (!closed && !recorded.collection_error) recorded.collection_error = closed.error();
+
+  recorded.command_status = collector->command_status();
+  recorded.profile = pipeline.take();
+  recorded.profile.diagnostics.merge(collector->get().diagnostics());
+  recorded.profile.run.collector_cpu_ns = cpu_spent;
+  recorded.profile.run.bytes_read = collector->bytes_read();
+  return recorded;
+}
+
+Result<void> write_outputs(const profile::Profile& profile, const std::vector<Output>& outputs,
+                           const format::WriteOptions& options) {
+  for (const Output& output : outputs) {
+    OutputFile file = TRY(OutputFile::create(output.path));
+    TRY(output.format->write(profile, file, options));
+    TRY(file.commit());
+  }
+  return {};
+}
+
+}  // namespace cprof::session
