@@ -1,5 +1,5 @@
 // Hash indexes over rows that live in a Profile's own vectors: the keys are not copied, only a slot per row is kept.
-// For ProfileBuilder only. Linear probing, power-of-two sizes, no removal.
+// Used by ProfileBuilder and by views that fold a Profile. Linear probing, power-of-two sizes, no removal.
 #pragma once
 
 #include <cstddef>
