@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "object/process_files.h"
+#include "symbolize/sandbox.h"
 
 namespace cprof::pipeline {
 namespace {
@@ -37,6 +38,11 @@ std::string_view name_of(symbolize::Miss miss) {
     case kNone: break;
   }
   return "unnamed";
+}
+
+// The call is before a return address.
+uint64_t lookup_address(const profile::Location& location) {
+  return location.file_address - (location.is_return_address ? 1 : 0);
 }
 
 Result<std::string> read_perf_map(int32_t pid) {
@@ -89,20 +95,30 @@ void Namer::name_file(ModuleFile& file, std::span<const profile::LocationId> loc
   }
   modules_.debug_file(file);
   symbolize::ModuleSymbols symbols(file.elf, file.debug, demangler_, options_.inline_frames);
-  for (profile::LocationId id : locations) {
-    profile::Location& location = builder_.profile().locations[id.index()];
-    uint64_t svma = location.file_address - (location.is_return_address ? 1 : 0);
-    const symbolize::Symbolized& found = symbols.find(svma, diagnostics_);
-    location.function_start = found.function_start;
-    if (!location.function_start && file.table)
-      if (auto range = file.table->function_range(svma)) location.function_start = range->first;
-    if (!found.lines.empty()) {
-      set_lines(id, found);
-      continue;
-    }
-    diagnostics_.add(name_of(found.miss), Severity::kNotice, description_of(found.miss), 1,
-                     fmt::format("{}+{:#x}", file.path, location.file_address));
+  std::vector<uint64_t> svmas;
+  for (profile::LocationId id : locations) svmas.push_back(lookup_address(builder_.profile().locations[id.index()]));
+  if (!symbolize::needs_sandbox(*file.elf)) {
+    for (size_t i = 0; i < svmas.size(); i++) name_location(file, locations[i], symbols.find(svmas[i], diagnostics_));
+    return;
   }
+  auto batch = symbolize::find_in_sandbox(symbols, svmas);
+  if (!batch) {
+    diagnostics_.add("symbol_reader_failed", Severity::kError,
+                     "files of other users whose symbols could not be read: their frames have no names", 1,
+                     fmt::format("{}: {}", file.path, batch.error().message));
+    return;
+  }
+  for (size_t i = 0; i < svmas.size(); i++) name_location(file, locations[i], batch->results[i]);
+}
+
+void Namer::name_location(const ModuleFile& file, profile::LocationId id, const symbolize::Symbolized& found) {
+  profile::Location& location = builder_.profile().locations[id.index()];
+  location.function_start = found.function_start;
+  if (!location.function_start && file.table)
+    if (auto range = file.table->function_range(lookup_address(location))) location.function_start = range->first;
+  if (!found.lines.empty()) return set_lines(id, found);
+  diagnostics_.add(name_of(found.miss), Severity::kNotice, description_of(found.miss), 1,
+                   fmt::format("{}+{:#x}", file.path, location.file_address));
 }
 
 void Namer::set_lines(profile::LocationId id, const symbolize::Symbolized& symbolized) {
@@ -137,7 +153,7 @@ void Namer::name_kernel(profile::LocationId id) {
   const object::KernelSymbols* symbols = interner_.kernel_symbols();
   if (!symbols) return;
   const profile::Location& location = builder_.profile().locations[id.index()];
-  if (auto symbol = symbols->find(location.address - (location.is_return_address ? 1 : 0)))
+  if (auto symbol = symbols->find(lookup_address(location)))
     set_name(id, symbol->name, symbol->start);
 }
 
@@ -145,7 +161,7 @@ void Namer::name_jit(profile::LocationId id) {
   const profile::Location& location = builder_.profile().locations[id.index()];
   int32_t pid = interner_.origin(id).pid;
   const symbolize::PerfMap* map = perf_map(pid);
-  auto entry = map ? map->find(location.address - (location.is_return_address ? 1 : 0)) : std::nullopt;
+  auto entry = map ? map->find(lookup_address(location)) : std::nullopt;
   if (!entry) {
     diagnostics_.add("unnamed_jit", Severity::kNotice,
                      "frames without a name in generated code: start the program with its perf-map option "
