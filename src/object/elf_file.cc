@@ -31,10 +31,16 @@ constexpr size_t kZdebugHeader = 12;  // "ZLIB", then the unpacked size, big-end
 
 bool is_debug_name(std::string_view name) { return name.starts_with(".debug_") || name.starts_with(".zdebug_"); }
 
-// The packed bytes of a section that is compressed, in either convention; nothing when it is stored plain.
-Result<std::optional<CompressedBytes>> packed_content(const Section& section, std::span<const std::byte> raw,
-                                                      const std::string& name) {
-  ByteReader reader(raw);
+struct PackedHeader {
+  Compression kind = Compression::kZlib;
+  uint64_t unpacked_size = 0;
+  size_t length = 0;  // of the header itself
+};
+
+// How a section is compressed, in either convention, from its first bytes; nothing when it is stored plain.
+Result<std::optional<PackedHeader>> packed_header(const Section& section, std::span<const std::byte> start,
+                                                  const std::string& name) {
+  ByteReader reader(start);
   if (section.flags & SHF_COMPRESSED) {
     uint32_t kind = reader.u32();
     reader.skip(4);
@@ -43,13 +49,12 @@ Result<std::optional<CompressedBytes>> packed_content(const Section& section, st
     if (!reader.ok()) return fail(name + ": too short for a compressed section");
     if (kind != ELFCOMPRESS_ZLIB && kind != ELFCOMPRESS_ZSTD)
       return fail(fmt::format("{}: unknown compression {}", name, kind));
-    return CompressedBytes{kind == ELFCOMPRESS_ZLIB ? Compression::kZlib : Compression::kZstd, size,
-                           raw.subspan(reader.position())};
+    return PackedHeader{kind == ELFCOMPRESS_ZLIB ? Compression::kZlib : Compression::kZstd, size, sizeof(Elf64_Chdr)};
   }
-  bool gnu = section.name.starts_with(".zdebug_") && raw.size() >= kZdebugHeader && memcmp(raw.data(), "ZLIB", 4) == 0;
+  bool gnu = section.name.starts_with(".zdebug_") && start.size() >= kZdebugHeader && memcmp(start.data(), "ZLIB", 4) == 0;
   if (!gnu) return std::nullopt;
-  ByteReader header(raw.subspan(4), /*swap=*/true);
-  return CompressedBytes{Compression::kZlib, header.u64(), raw.subspan(kZdebugHeader)};
+  ByteReader size(start.subspan(4), /*swap=*/true);
+  return PackedHeader{Compression::kZlib, size.u64(), kZdebugHeader};
 }
 
 std::span<const std::byte> build_id_in(std::span<const std::byte> notes) {
@@ -111,6 +116,7 @@ struct ElfFile::Impl {
 
   Result<std::span<const std::byte>> data(const Section& section);
   Result<std::span<const std::byte>> raw(const Section& section, Buffer* into) const;
+  Result<std::span<const std::byte>> content(const Section& section, Buffer* into) const;
   void find_build_id();
   Result<void> add_symbols(const Section& table, std::vector<Symbol>* into);
   bool is_function(const Elf64_Sym& symbol) const;
@@ -136,22 +142,28 @@ Result<std::span<const std::byte>> ElfFile::Impl::raw(const Section& section, Bu
   return std::span<const std::byte>(into->span());
 }
 
-Result<std::span<const std::byte>> ElfFile::Impl::data(const Section& section) {
+Result<std::span<const std::byte>> ElfFile::Impl::content(const Section& section, Buffer* into) const {
   if (section.type == SHT_NOBITS || section.type == SHT_NULL || section.size == 0) return std::span<const std::byte>();
-  CPROF_CHECK(section.index < cache.size());
-  CachedSection& cached = cache[section.index];
-  if (cached.loaded) return std::span<const std::byte>(cached.bytes.span());
+  std::string name = source.name() + ": " + section.name;
   Buffer stored;
   auto bytes = TRY(raw(section, &stored));
-  auto packed = TRY(packed_content(section, bytes, source.name() + ": " + section.name));
+  auto packed = TRY(packed_header(section, bytes, name));
   if (packed)
-    cached.bytes = TRY(decompress(*packed, source.name() + ": " + section.name));
+    *into = TRY(decompress({packed->kind, packed->unpacked_size, bytes.subspan(packed->length)}, name));
   else if (source.in_memory())
     return bytes;
   else
-    cached.bytes = std::move(stored);
-  cached.loaded = true;
-  return std::span<const std::byte>(cached.bytes.span());
+    *into = std::move(stored);
+  return std::span<const std::byte>(into->span());
+}
+
+Result<std::span<const std::byte>> ElfFile::Impl::data(const Section& section) {
+  CPROF_CHECK(section.index < cache.size());
+  CachedSection& cached = cache[section.index];
+  if (cached.loaded) return std::span<const std::byte>(cached.bytes.span());
+  auto bytes = TRY(content(section, &cached.bytes));
+  cached.loaded = cached.bytes.size() != 0;
+  return bytes;
 }
 
 // Sections first: in a separate debug file the program headers are those of the original, and point nowhere.
@@ -284,6 +296,27 @@ Result<std::span<const std::byte>> ElfFile::section_data(std::string_view name) 
   const Section* section = find_section(name);
   if (!section) return std::span<const std::byte>();
   return impl_->data(*section);
+}
+
+Result<void> ElfFile::append_section_data(const Section& section, std::vector<std::byte>* into) {
+  CPROF_CHECK(section.index < impl_->cache.size());
+  Buffer buffer;
+  const Impl::CachedSection& cached = impl_->cache[section.index];
+  auto bytes = cached.loaded ? cached.bytes.span() : TRY(impl_->content(section, &buffer));
+  into->insert(into->end(), bytes.begin(), bytes.end());
+  return {};
+}
+
+Result<uint64_t> ElfFile::section_data_size(const Section& section) const {
+  if (section.type == SHT_NOBITS || section.type == SHT_NULL) return uint64_t{0};
+  std::string name = impl_->source.name() + ": " + section.name;
+  std::vector<std::byte> start(std::min<uint64_t>(section.size, sizeof(Elf64_Chdr)));
+  if (section.file_offset + section.size < section.size) return fail(name + ": lies outside the file");
+  TRY(impl_->source.read(section.file_offset, start));
+  auto packed = TRY(packed_header(section, start, name));
+  if (!packed) return section.size;
+  TRY(check_unpacked_size(packed->unpacked_size, section.size - packed->length, name));
+  return packed->unpacked_size;
 }
 
 void ElfFile::drop_cached_data() {

@@ -70,6 +70,10 @@ class ElfFile {
   // Decompressed content, cached. Absent section or SHT_NOBITS: empty span. Broken or absurd: an Error.
   Result<std::span<const std::byte>> section_data(const Section& section);
   Result<std::span<const std::byte>> section_data(std::string_view name);
+  // The same content without filling the cache, behind what `into` holds.
+  Result<void> append_section_data(const Section& section, std::vector<std::byte>* into);
+  // How long section_data() will be, from the headers; an absurd claim is an Error already here.
+  Result<uint64_t> section_data_size(const Section& section) const;
   // Drops cached section bytes (unwind tables and symbol indexes are compiled, then the raw bytes go); the string tables
   // that symbols() pointed into stay.
   void drop_cached_data();

@@ -1,6 +1,7 @@
-// /proc/kallsyms: types t T w W, modules as [module]. Binary search with a cache.
+// /proc/kallsyms: types t T w W, modules as [module]. Binary search with a cache. One thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,12 +9,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/string_table.h"
 
 namespace cprof::object {
 
 struct KernelSymbol {
-  std::string_view name;
+  std::string_view name;    // valid while the KernelSymbols lives
   std::string_view module;  // "" for the core kernel, else "nfs"
   uint64_t start = 0;
 };
@@ -26,15 +26,37 @@ class KernelSymbols {
 
   bool hidden() const { return hidden_; }  // kptr_restrict or rights hide the addresses
   size_t size() const { return entries_.size(); }
+  size_t malformed_lines() const { return malformed_; }
+
+  // The nearest symbol at or below, unless the address is more than 64 KiB into a symbol that nothing of the same module
+  // (or of the core kernel) follows: what lies between modules belongs to none of them.
   std::optional<KernelSymbol> find(uint64_t address) const;
 
  private:
   struct Entry {
     uint64_t start;
-    StringId name, module;
+    uint32_t name_offset;  // into names_
+    uint16_t name_length;
+    uint16_t module;       // into modules_
   };
-  StringTable strings_;
+  struct CacheSlot {
+    uint64_t address = 0;
+    uint32_t entry = kNoEntry;
+  };
+  static constexpr uint32_t kNoEntry = 0xffffffff;
+  static constexpr size_t kCacheSlots = 256;
+  struct Parser;
+
+  std::string_view name_of(const Entry& entry) const { return {names_.data() + entry.name_offset, entry.name_length}; }
+  void sort_and_join_aliases();
+  bool is_better_alias(const Entry& candidate, const Entry& than) const;
+  uint32_t search(uint64_t address) const;
+
+  std::vector<char> names_;
+  std::vector<std::string> modules_{""};
   std::vector<Entry> entries_;
+  mutable std::array<CacheSlot, kCacheSlots> cache_;
+  size_t malformed_ = 0;
   bool hidden_ = false;
 };
 

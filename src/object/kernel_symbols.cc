@@ -1,0 +1,157 @@
+#include "object/kernel_symbols.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/file.h"
+
+namespace cprof::object {
+namespace {
+
+constexpr size_t kMaxTextBytes = 512 << 20;
+constexpr uint64_t kMaxReach = 64 << 10;  // of a symbol that none of its kind follows
+constexpr size_t kMaxNameBytes = std::numeric_limits<uint16_t>::max();
+constexpr size_t kMaxModules = std::numeric_limits<uint16_t>::max();
+constexpr size_t kMaxAllNamesBytes = std::numeric_limits<uint32_t>::max() - kMaxNameBytes;
+
+struct Line {
+  uint64_t address = 0;
+  char type = 0;
+  std::string_view name, module;
+};
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// "ffffffffc0a01000 t nfs_open\t[nfs]"
+std::optional<Line> parse_line(std::string_view text) {
+  Line line;
+  size_t at = 0;
+  for (; at < text.size() && hex_digit(text[at]) >= 0; ++at) {
+    line.address = line.address << 4 | static_cast<uint64_t>(hex_digit(text[at]));
+  }
+  bool shape = at > 0 && at <= 16 && text.size() > at + 3 && text[at] == ' ' && text[at + 2] == ' ';
+  if (!shape) return std::nullopt;
+  line.type = text[at + 1];
+  text.remove_prefix(at + 3);
+  size_t tab = text.find('\t');
+  line.name = text.substr(0, tab);
+  if (tab != text.npos) {
+    std::string_view module = text.substr(tab + 1);
+    bool bracketed = module.size() > 2 && module.front() == '[' && module.back() == ']';
+    if (!bracketed) return std::nullopt;
+    line.module = module.substr(1, module.size() - 2);
+  }
+  if (line.name.empty() || line.name.size() > kMaxNameBytes) return std::nullopt;
+  return line;
+}
+
+bool is_code(char type) { return type == 't' || type == 'T' || type == 'w' || type == 'W'; }
+
+size_t leading_underscores(std::string_view name) { return std::min(name.find_first_not_of('_'), name.size()); }
+
+}  // namespace
+
+struct KernelSymbols::Parser {
+  KernelSymbols symbols;
+  uint16_t last_module = 0;
+  bool any_line = false;
+
+  void add(const Line& line) {
+    any_line = true;
+    if (line.address == 0 || !is_code(line.type)) return;
+    auto module = module_index(line.module);
+    if (!module || symbols.names_.size() > kMaxAllNamesBytes) {
+      ++symbols.malformed_;
+      return;
+    }
+    symbols.entries_.push_back({line.address, static_cast<uint32_t>(symbols.names_.size()),
+                                static_cast<uint16_t>(line.name.size()), *module});
+    symbols.names_.insert(symbols.names_.end(), line.name.begin(), line.name.end());
+  }
+
+  // The lines of one module come together, so the last one nearly always is it.
+  std::optional<uint16_t> module_index(std::string_view name) {
+    if (name.empty()) return uint16_t{0};
+    auto& modules = symbols.modules_;
+    if (modules[last_module] == name) return last_module;
+    auto found = std::find(modules.begin(), modules.end(), name);
+    if (found == modules.end()) {
+      if (modules.size() > kMaxModules) return std::nullopt;
+      found = modules.emplace(modules.end(), name);
+    }
+    last_module = static_cast<uint16_t>(found - modules.begin());
+    return last_module;
+  }
+};
+
+Result<KernelSymbols> KernelSymbols::load(const std::string& path) {
+  return parse(TRY(read_text_file(path, kMaxTextBytes)));
+}
+
+KernelSymbols KernelSymbols::parse(std::string_view text) {
+  Parser parser;
+  bool any_address = false;
+  parser.symbols.names_.reserve(text.size() / 2);
+  parser.symbols.entries_.reserve(text.size() / 64);
+  while (!text.empty()) {
+    const void* newline = memchr(text.data(), '\n', text.size());
+    size_t length = newline ? static_cast<size_t>(static_cast<const char*>(newline) - text.data()) : text.size();
+    auto line = parse_line(text.substr(0, length));
+    text.remove_prefix(std::min(length + 1, text.size()));
+    if (!line) {
+      ++parser.symbols.malformed_;
+      continue;
+    }
+    any_address |= line->address != 0;
+    parser.add(*line);
+  }
+  parser.symbols.hidden_ = parser.any_line && !any_address;
+  parser.symbols.sort_and_join_aliases();
+  return std::move(parser.symbols);
+}
+
+// Of several names for one address the one with the fewest leading underscores, then the first.
+bool KernelSymbols::is_better_alias(const Entry& candidate, const Entry& than) const {
+  return leading_underscores(name_of(candidate)) < leading_underscores(name_of(than));
+}
+
+void KernelSymbols::sort_and_join_aliases() {
+  auto by_start = [](const Entry& a, const Entry& b) { return a.start < b.start; };
+  if (!std::is_sorted(entries_.begin(), entries_.end(), by_start))
+    std::stable_sort(entries_.begin(), entries_.end(), by_start);
+  size_t kept = 0;
+  for (const Entry& entry : entries_) {
+    if (kept == 0 || entries_[kept - 1].start != entry.start)
+      entries_[kept++] = entry;
+    else if (is_better_alias(entry, entries_[kept - 1]))
+      entries_[kept - 1] = entry;
+  }
+  entries_.resize(kept);
+}
+
+uint32_t KernelSymbols::search(uint64_t address) const {
+  auto after = std::upper_bound(entries_.begin(), entries_.end(), address,
+                                [](uint64_t a, const Entry& entry) { return a < entry.start; });
+  if (after == entries_.begin()) return kNoEntry;
+  const Entry& entry = after[-1];
+  bool followed = after != entries_.end() && after->module == entry.module;
+  if (!followed && address - entry.start >= kMaxReach) return kNoEntry;
+  return static_cast<uint32_t>(after - entries_.begin() - 1);
+}
+
+std::optional<KernelSymbol> KernelSymbols::find(uint64_t address) const {
+  if (entries_.empty() || address == 0) return std::nullopt;
+  CacheSlot& slot = cache_[(address * 0x9e3779b97f4a7c15ull) >> 56];
+  if (slot.address != address) slot = {address, search(address)};
+  if (slot.entry == kNoEntry) return std::nullopt;
+  const Entry& entry = entries_[slot.entry];
+  return KernelSymbol{name_of(entry), modules_[entry.module], entry.start};
+}
+
+}  // namespace cprof::object
