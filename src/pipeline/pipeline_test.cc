@@ -1,0 +1,220 @@
+#include "pipeline/pipeline.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <fstream>
+#include <map>
+
+namespace cprof::pipeline {
+namespace {
+
+event::SessionInfo session_info() {
+  event::SessionInfo info;
+  info.metrics = {{"cpu-clock", "nanoseconds", 1, 0, 1'000'000, 0, true}};
+  info.has_switches = info.has_kernel_stacks = true;
+  info.start_ns = 1;
+  return info;
+}
+
+class Recording {
+ public:
+  explicit Recording(Options options = {}) : pipeline_(prepare(std::move(options))) {
+    EXPECT_TRUE(pipeline_.begin(session_info()));
+  }
+  Recording& add(const event::Event& event) {
+    EXPECT_TRUE(pipeline_.on_event(event));
+    return *this;
+  }
+  Recording& sample(int32_t pid, uint64_t time, std::vector<uint64_t> user, std::vector<uint64_t> kernel = {}) {
+    event::Sample s;
+    s.time_ns = time;
+    s.task = {pid, pid};
+    s.period = 1'000'000;
+    s.in_kernel = !kernel.empty();
+    s.user_chain = user;
+    s.kernel_chain = kernel;
+    return add(s);
+  }
+  profile::Profile finish(uint64_t end = 1000) {
+    EXPECT_TRUE(pipeline_.finish(end));
+    return pipeline_.take();
+  }
+
+ private:
+  static Options prepare(Options options) {
+    options.symbolize = false;
+    return options;
+  }
+  Pipeline pipeline_;
+};
+
+event::Mmap mmap_of(int32_t pid, uint64_t start, std::string_view path) {
+  event::Mmap m;
+  m.task = {pid, pid};
+  m.start = start;
+  m.length = 0x1000;
+  m.protection = PROT_READ | PROT_EXEC;
+  m.path = path;
+  return m;
+}
+
+std::vector<uint64_t> addresses_root_first(const profile::Profile& p, profile::CallSiteId site) {
+  std::vector<uint64_t> result;
+  for (; site.valid(); site = p.sites[site.index()].parent)
+    result.insert(result.begin(), p.locations[p.sites[site.index()].location.index()].address);
+  return result;
+}
+
+TEST(Pipeline, AStackIsUserRootToUserLeafThenKernelEntryToKernelLeaf) {
+  auto p = Recording().sample(7, 10, {0x30, 0x20, 0x10}, {0xffffffff81000020, 0xffffffff81000010}).finish();
+  ASSERT_EQ(p.samples.size(), 1u);
+  EXPECT_EQ(addresses_root_first(p, p.samples[0].site),
+            (std::vector<uint64_t>{0x10, 0x20, 0x30, 0xffffffff81000010, 0xffffffff81000020}));
+  std::vector<bool> returns;
+  for (const auto& location : p.locations) returns.push_back(location.is_return_address);
+  EXPECT_EQ(returns, (std::vector<bool>{true, true, false, true, false}));
+}
+
+TEST(Pipeline, EqualStacksShareTheirSites) {
+  Recording run;
+  for (uint64_t t = 1; t <= 100; t++) run.sample(7, t, {0x30 + t % 2, 0x20, 0x10});
+  auto p = run.finish();
+  EXPECT_EQ(p.samples.size(), 100u);
+  EXPECT_EQ(p.sites.size(), 4u);
+}
+
+TEST(Pipeline, AReusedPidDoesNotGetTheDeadOnesSamples) {
+  Recording run;
+  run.add(event::Comm{1, {100, 100}, "a"});
+  for (uint64_t t = 1; t <= 5; t++) run.sample(100, t, {0x10});
+  run.add(event::Exit{6, {100, 100}});
+  run.add(event::Fork{7, {100, 100}, {1, 1}}).add(event::Comm{7, {100, 100}, "b", true});
+  for (uint64_t t = 8; t <= 9; t++) run.sample(100, t, {0x10});
+  auto p = run.finish();
+  std::map<std::string, int> counts;
+  for (const auto& s : p.samples)
+    counts[std::string(p.text(p.processes[p.threads[s.thread.index()].process.index()].name))]++;
+  EXPECT_EQ(counts, (std::map<std::string, int>{{"a", 5}, {"b", 2}}));
+}
+
+TEST(Pipeline, ASampleWithoutAnyStackIsKept) {
+  auto p = Recording().sample(7, 10, {}).finish();
+  ASSERT_EQ(p.samples.size(), 1u);
+  EXPECT_FALSE(p.samples[0].site.valid());
+  EXPECT_EQ(p.samples[0].weight, 1'000'000);
+  EXPECT_EQ(p.samples[0].end, profile::StackEnd::kNotUnwound);
+}
+
+TEST(Pipeline, SwitchRecordsBecomeIntervalsOnACpu) {
+  Recording run;
+  run.sample(7, 10, {0x10});
+  run.add(event::SwitchOut{50, {7, 7}, 0, false}).add(event::SwitchIn{80, {7, 7}, 1}).add(event::SwitchOut{90, {7, 7}, 1, true});
+  run.add(event::SwitchIn{95, {7, 7}, 1});
+  auto p = run.finish(100);
+  ASSERT_EQ(p.on_cpu.size(), 3u);
+  EXPECT_EQ(p.on_cpu[1].start_ns, 80u);
+  EXPECT_EQ(p.on_cpu[1].end_ns, 90u);
+  EXPECT_TRUE(p.on_cpu[1].preempted);
+  EXPECT_EQ(p.on_cpu[2].end_ns, 100u) << "still on the CPU at the end";
+}
+
+TEST(Pipeline, AClockThatGoesBackIsCountedAndNotAHugeInterval) {
+  Recording run;
+  run.add(event::SwitchIn{1000, {7, 7}, 0}).add(event::SwitchOut{990, {7, 7}, 0, false});
+  auto p = run.finish();
+  EXPECT_TRUE(p.on_cpu.empty());
+  EXPECT_EQ(p.diagnostics.count("clock_went_back"), 1u);
+}
+
+TEST(Pipeline, LossesAreCountedByKind) {
+  Recording run;
+  run.add(event::Lost{5, 0, event::LostKind::kRecords, 7}).add(event::Lost{6, 0, event::LostKind::kSamples, 2});
+  run.add(event::Throttle{7, 0, true}).add(event::Throttle{8, 0, false});
+  auto p = run.finish();
+  EXPECT_EQ(p.diagnostics.count("lost_records"), 7u);
+  EXPECT_EQ(p.diagnostics.count("lost_samples"), 2u);
+  EXPECT_EQ(p.diagnostics.count("throttled"), 1u);
+}
+
+TEST(Pipeline, HiddenKernelSymbolsAreSaidOnceAndNamesStayAway) {
+  std::string path = testing::TempDir() + "/hidden_kallsyms";
+  std::ofstream(path) << "0000000000000000 T a\n0000000000000000 t b\n";
+  Options options;
+  options.kallsyms_path = path;
+  auto p = Recording(options).sample(7, 10, {0x10}, {0xffffffff81000010}).sample(7, 11, {0x10}, {0xffffffff81000020}).finish();
+  EXPECT_EQ(p.samples.size(), 2u);
+  EXPECT_EQ(p.diagnostics.count("kernel_symbols_hidden"), 1u);
+  EXPECT_EQ(addresses_root_first(p, p.samples[0].site).back(), 0xffffffff81000010);
+}
+
+class FakeLive : public LiveAccess {
+ public:
+  Result<std::vector<object::MapsEntry>> read_maps(int32_t) override {
+    asked++;
+    object::MapsEntry entry;
+    entry.start = 0x5000;
+    entry.end = 0x6000;
+    entry.executable = true;
+    return std::vector{entry};
+  }
+  size_t read_memory(int32_t, uint64_t, std::span<std::byte>) override { return 0; }
+  int asked = 0;
+};
+
+class Recorder : public event::EventSink {
+ public:
+  Result<void> begin(const event::SessionInfo&) override { return {}; }
+  Result<void> on_event(const event::Event& event) override {
+    order.push_back(event.index());
+    return {};
+  }
+  Result<void> finish(uint64_t) override { return {}; }
+  std::vector<size_t> order;
+};
+
+TEST(Pipeline, WhatALiveProcessWasAskedIsInTheJournalBeforeItsSample) {
+  FakeLive live;
+  Recorder journal;
+  Options options;
+  options.live = &live;
+  options.journal = &journal;
+  std::vector<uint64_t> registers = {0x7000, 0x5010};
+  event::Sample sample;
+  sample.time_ns = 10;
+  sample.task = {7, 7};
+  sample.snapshot = event::Snapshot{{2, 1u << 7 | 1u << 8, registers}, {}, 4096};
+  Recording run(options);
+  run.add(sample);
+  auto p = run.finish();
+  EXPECT_EQ(live.asked, 1);
+  EXPECT_EQ(journal.order, (std::vector<size_t>{event::Event(event::Mmap{}).index(), event::Event(event::Sample{}).index()}));
+}
+
+TEST(Pipeline, AMappingThatWasRemovedByExecIsNotGuessedAt) {
+  std::vector<uint64_t> registers = {0x7000, 0x5010};
+  event::Sample sample;
+  sample.time_ns = 10;
+  sample.task = {7, 7};
+  sample.in_kernel = true;
+  std::vector<uint64_t> kernel = {0xffffffff81000010};
+  sample.kernel_chain = kernel;
+  sample.snapshot = event::Snapshot{{2, 1u << 7 | 1u << 8, registers}, {}, 4096};
+  Recording run;
+  run.add(mmap_of(7, 0x5000, "//anon")).add(event::Comm{5, {7, 7}, "new", true});
+  run.add(sample);
+  auto p = run.finish();
+  EXPECT_EQ(p.samples[0].end, profile::StackEnd::kExecInProgress);
+  EXPECT_EQ(addresses_root_first(p, p.samples[0].site), kernel) << "the old image's pc is no frame";
+}
+
+TEST(Pipeline, SamplesOfAnUndescribedEventAreCounted) {
+  event::Sample sample;
+  sample.metric = 9;
+  auto p = Recording().add(sample).finish();
+  EXPECT_TRUE(p.samples.empty());
+  EXPECT_EQ(p.diagnostics.count("samples_of_unknown_event"), 1u);
+}
+
+}  // namespace
+}  // namespace cprof::pipeline
