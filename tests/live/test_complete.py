@@ -1,0 +1,80 @@
+"""At least 99.9 % of the stacks of one program reach their root, and every other has its reason.
+
+test_complete.py PROGRAM; PROGRAM is a test program or one of REAL.
+Requires: root or CAP_PERFMON, perf_event_open, the program.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import harness
+from folded import is_named
+
+NAME = "nofp_gcc"
+
+PYTHON = """
+import json, re
+for _ in range(12):
+    d = {str(i): [i] * 5 for i in range(20000)}
+    json.loads(json.dumps(d)); re.findall('[0-9]+', repr(d)); sorted(d, key=len)
+"""
+NODE = """
+const end = Date.now() + 3000;
+while (Date.now() < end) {
+  const a = []; for (let i = 0; i < 5000; ++i) a.push({k: 'x' + i});
+  a.sort((x, y) => x.k < y.k ? -1 : 1); JSON.parse(JSON.stringify(a));
+}
+"""
+SQL = """
+CREATE TABLE t(a, b);
+WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1200000) INSERT INTO t SELECT x, hex(x * 7 % 1009) FROM c;
+CREATE INDEX i ON t(b, a);
+SELECT sum(a) FROM t GROUP BY b ORDER BY 1 LIMIT 3;
+"""
+CXX = """
+#include <functional>
+#include <iostream>
+#include <map>
+#include <regex>
+int main(int n, char** v) { std::map<std::string, std::regex> m; m[v[0]] = std::regex("a*"); std::cout << std::regex_match(v[n - 1], m[v[0]]); }
+"""
+
+
+class Complete(harness.Live):
+    def command(self):
+        if NAME == "python3":
+            return [harness.tool("python3"), "-c", PYTHON]
+        if NAME == "node":
+            return [harness.tool("node"), "-e", NODE]
+        if NAME == "sqlite3":
+            return [harness.tool("sqlite3"), ":memory:", SQL]
+        if NAME == "g++":
+            with open(self.path("input.cc"), "w") as file:
+                file.write(CXX)
+            return [harness.tool("g++-12", "g++"), "-O2", "-c", self.path("input.cc"), "-o", self.path("input.o")]
+        return [harness.program(NAME), "3"]
+
+    def test_stacks_reach_their_root(self):
+        harness.need_perf()
+        done = self.record(self.command(), "-F", "999")
+        self.assertGreater(done.summary.total, 1000, done.stderr)
+        self.assert_complete(done.summary)
+        self.assertFalse(done.summary.lost, done.stderr)
+        if NAME not in ("python3", "node", "g++", "sqlite3"):
+            in_main = self.folded().only(lambda frames: any(frame in ("main", "[truncated]") or is_root(frame) for frame in frames))
+            self.assertGreaterEqual(in_main.total, 0.99 * self.folded().total, "main or a thread's start is in the stacks")
+            named = self.folded().total - self.folded().unnamed_leaves()
+            self.assertGreaterEqual(named, 0.99 * self.folded().total, "leaves have names")
+
+
+def is_root(frame):
+    return is_named(frame) and ("start_thread" in frame or "clone" in frame or "_start" in frame or "_dl_" in frame)
+
+
+if __name__ == "__main__" and len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
+    NAME = sys.argv.pop(1)
+
+
+if __name__ == "__main__":
+    harness.main()
