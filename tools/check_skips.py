@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Reads ctest's JUnit file and fails for each test that skipped although this machine has what it said it needs.
+"""Reads ctest's JUnit file and fails for every skip whose need this machine has: a test that could run must run.
 
-A test skips with a line `needs NEED[, NEED]: reason` (a script exits 77 after printing `SKIP: needs ...`, a GoogleTest
-calls GTEST_SKIP() << "needs ..."). The needs that can be probed are in PROBES; `tool:NAME` is a program in PATH. A skip
-that names no known need is a failure: nobody could tell whether it should have run.
+A skip says `needs WHAT` on a line of the test's output: a script prints `skipped: needs WHAT[; needs WHAT]` (and exits 77
+when nothing ran), a GoogleTest calls GTEST_SKIP() << "needs WHAT". WHAT begins with a row of NEEDS, or is the names of
+programs (`perf`, `node or nodejs`). A reason that fits neither is a failure too: nobody could tell whether it is true.
 """
 import ctypes
 import os
@@ -15,7 +15,8 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-NEEDS_LINE = re.compile(r"needs[: ]+([a-z][\w:+.-]*(?:, *[a-z][\w:+.-]*)*)", re.IGNORECASE)
+SKIP_LINE = re.compile(r"^(?:SKIP|SKIPPED|skipped): *(.*)$|: Skipped\n(.*)$", re.MULTILINE)
+PROGRAMS = re.compile(r"[\w.+-]+(?: or [\w.+-]+)*$")
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT = 0, 1, 2
 EXCLUDE_KERNEL = 1 << 5
@@ -57,64 +58,69 @@ def reveals_kernel_names():
         return int(names.readline().split()[0], 16) != 0
 
 
-PROBES = {
-    "root": lambda: os.geteuid() == 0,
-    "perf": lambda: opens_event(PERF_TYPE_SOFTWARE, 0, EXCLUDE_KERNEL | EXCLUDE_HV),
-    "perf-kernel": lambda: opens_event(PERF_TYPE_SOFTWARE, 0),
-    "perf-system": lambda: opens_event(PERF_TYPE_SOFTWARE, 0, task=-1, cpu=0),
-    "pmu": lambda: opens_event(PERF_TYPE_HARDWARE, 0, EXCLUDE_KERNEL | EXCLUDE_HV),
-    "tracepoints": has_tracepoint,
-    "kallsyms": reveals_kernel_names,
-    "btf": lambda: Path("/sys/kernel/btf/vmlinux").exists(),
-    "bpf": lambda: os.geteuid() == 0 and Path("/sys/kernel/btf/vmlinux").exists(),
-    "mount": lambda: runs("unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"),
-    "pid-namespace": lambda: runs("unshare", "-fp", "true"),
-    "cgroup": lambda: os.access("/sys/fs/cgroup/cgroup.controllers", os.R_OK) and os.geteuid() == 0,
-    "x86_64": lambda: platform.machine() == "x86_64",
-    "aarch64": lambda: platform.machine() == "aarch64",
-    "two-cpus": lambda: len(os.sched_getaffinity(0)) >= 2,
-}
+# What a reason may begin with (a regular expression) and whether this machine has it. The first that fits counts.
+NEEDS = (
+    (r"root or CAP_PERFMON|CAP_PERFMON|kernel samples", lambda: opens_event(PERF_TYPE_SOFTWARE, 0)),
+    (r"the whole machine", lambda: opens_event(PERF_TYPE_SOFTWARE, 0, task=-1, cpu=0)),
+    (r"root\b", lambda: os.geteuid() == 0),
+    (r"perf_event_open|a kernel with perf events|perf events",
+     lambda: opens_event(PERF_TYPE_SOFTWARE, 0, EXCLUDE_KERNEL | EXCLUDE_HV)),
+    (r"a PMU|hardware counters", lambda: opens_event(PERF_TYPE_HARDWARE, 0, EXCLUDE_KERNEL | EXCLUDE_HV)),
+    (r"tracepoints", has_tracepoint),
+    (r"kallsyms|kernel names", reveals_kernel_names),
+    (r"BTF", lambda: Path("/sys/kernel/btf/vmlinux").exists()),
+    (r"mount\b", lambda: runs("unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt")),
+    (r"namespaces", lambda: runs("unshare", "-fp", "true")),
+    (r"cgroups", lambda: os.access("/sys/fs/cgroup/cgroup.controllers", os.R_OK) and os.geteuid() == 0),
+    (r"x86[-_]64", lambda: platform.machine() == "x86_64"),
+    (r"aarch64", lambda: platform.machine() == "aarch64"),
+    (r"(?:two|2) CPUs", lambda: len(os.sched_getaffinity(0)) >= 2),
+    # ./dev setup installs every compiler and linker that a test program needs.
+    (r"the test program", lambda: True),
+)
 
 
 def has(need):
     """True, False, or None for a need that nobody knows."""
-    if need.startswith("tool:"):
-        return shutil.which(need[5:]) is not None
-    return PROBES[need]() if need in PROBES else None
+    for pattern, probe in NEEDS:
+        if re.match(pattern, need):
+            return probe()
+    programs = PROGRAMS.match(need)
+    return any(map(shutil.which, programs.group().split(" or "))) if programs else None
 
 
-def judge(name, output, has_need):
-    """The fault of this skipped test, or None when the machine really lacks something that it named."""
-    match = NEEDS_LINE.search(output or "")
-    if not match:
-        return f"{name}: skipped without saying 'needs NEED: reason'"
-    needs = re.split(r", *", match.group(1).rstrip(":").lower())
-    answers = {need: has_need(need) for need in needs}
-    unknown = [need for need, answer in answers.items() if answer is None]
-    if unknown:
-        return f"{name}: skipped for '{', '.join(unknown)}', which tools/check_skips.py cannot probe"
-    if all(answers.values()):
-        return f"{name}: skipped, but this machine has what it needs ({', '.join(needs)})"
-    return None
+def reasons_in(output):
+    lines = (match.group(1) or match.group(2) or "" for match in SKIP_LINE.finditer(output))
+    return [reason.strip() for line in lines for reason in line.split("; ")]
 
 
-def skipped_in(junit_file):
+def judge(name, reason, has_need):
+    """The fault of one skip, or None when the machine really lacks what it names."""
+    need = reason.partition("needs ")[2].strip()
+    answer = has_need(need) if need else None
+    if answer is None:
+        return f"{name}: skipped for '{reason}', which tools/check_skips.py cannot probe"
+    return f"{name}: skipped, but this machine has what it needs: {need}" if answer else None
+
+
+def skips_in(junit_file):
+    """Yields (test, reason); a test that skipped without a word has the reason ''."""
     for case in ElementTree.parse(junit_file).iter("testcase"):
-        skipped = case.find("skipped")
-        if skipped is not None or case.get("status") in ("notrun", "skipped"):
-            output = (case.findtext("system-out") or "") + (case.findtext("system-err") or "")
-            yield case.get("name"), output
+        output = (case.findtext("system-out") or "") + (case.findtext("system-err") or "")
+        skipped = case.find("skipped") is not None or case.get("status") in ("notrun", "skipped")
+        for reason in reasons_in(output) or ([""] if skipped else []):
+            yield case.get("name"), reason
 
 
 def main():
     faults, accepted = [], 0
-    for name, output in skipped_in(sys.argv[1]):
-        fault = judge(name, output, has)
+    for name, reason in skips_in(sys.argv[1]):
+        fault = judge(name, reason, has)
         accepted += fault is None
         if fault:
             faults.append(fault)
     if accepted:
-        print(f"{accepted} tests skipped for what this machine lacks", file=sys.stderr)
+        print(f"{accepted} skips for what this machine lacks", file=sys.stderr)
     for fault in faults:
         print(f"FAIL {fault}", file=sys.stderr)
     return 1 if faults else 0

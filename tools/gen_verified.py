@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = Path("docs/verified.md")
-CLAIM = re.compile(r"(?:#|//)\s*verifies:\s*([A-Z]\w*(?:[,\s]+[A-Z]\d\w*)*)")
+CLAIM = re.compile(r"(?:#|//)\s*verifies:\s*([A-Z]+\d+[a-z]*(?:[,\s]+[A-Z]+\d+[a-z]*\b)*)")
 TEST = re.compile(r"^\s*TEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 HEAD = """# What is shown by a test
 

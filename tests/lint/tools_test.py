@@ -124,20 +124,30 @@ class Sizes(Tree):
         self.assertEqual(self.sizes("src/a.cc")["nesting in f"].size, 5)
 
 
-class Skips(unittest.TestCase):
+class Skips(Tree):
     def test_a_skip_that_lacks_nothing_is_a_failure(self):
-        fault = check_skips.judge("live.x", "SKIP: needs root: opens kernel events\n", {"root": True}.get)
-        self.assertIn("live.x", fault)
+        self.assertIn("live.x", check_skips.judge("live.x", "needs root", {"root": True}.get))
 
     def test_a_skip_that_lacks_something_is_none(self):
-        self.assertIsNone(check_skips.judge("live.x", "SKIP: needs root, bpf: loads\n", {"root": True, "bpf": False}.get))
+        self.assertIsNone(check_skips.judge("live.x", "needs root", {"root": False}.get))
 
     def test_a_skip_without_a_known_reason_is_a_failure(self):
-        self.assertIsNotNone(check_skips.judge("live.x", "skipped\n", {"root": True}.get))
-        self.assertIsNotNone(check_skips.judge("live.x", "SKIP: needs luck\n", {"root": True}.get))
+        for reason in ("", "too slow", "needs luck and time"):
+            self.assertIsNotNone(check_skips.judge("live.x", reason, check_skips.has), reason)
 
-    def test_googletest_skips_are_read_too(self):
-        self.assertIsNone(check_skips.judge("x", "a_test.cc:12: Skipped\nneeds perf: no PMU\n", {"perf": False}.get))
+    def test_programs_are_needs(self):
+        self.assertTrue(check_skips.has("no-such-program or sh"))
+        self.assertFalse(check_skips.has("no-such-program"))
+        self.assertTrue(check_skips.has("the test program x: its compiler or linker is not installed"))
+
+    def test_skips_are_read_from_scripts_googletest_and_passed_tests(self):
+        junit = self.write("junit.xml", """<testsuite>
+<testcase name="a" status="notrun"><skipped/><system-out>skipped: needs root (x); needs perf</system-out></testcase>
+<testcase name="b" status="run"><system-out>OK (skipped=1)\nskipped: needs mold</system-out></testcase>
+<testcase name="c" status="notrun"><system-out>a_test.cc:12: Skipped\nneeds hardware counters</system-out></testcase>
+<testcase name="d" status="notrun"/><testcase name="e" status="run"/></testsuite>""")
+        self.assertEqual(list(check_skips.skips_in(junit)), [
+            ("a", "needs root (x)"), ("a", "needs perf"), ("b", "needs mold"), ("c", "needs hardware counters"), ("d", "")])
 
 
 class Options(Tree):
@@ -180,9 +190,10 @@ class Licences(unittest.TestCase):
 class Verified(Tree):
     def test_claims_name_the_test_that_follows(self):
         self.write("src/a/b_test.cc", "// verifies: A2, A5\nTEST_F(Suite, Name) {\n}\n")
-        self.write("tests/live/x.py", "# verifies: A2\n")
+        self.write("tests/live/x.py", "# verifies: A2 CL10 and more\n")
         claims = gen_verified.claims_in(self.root)
         self.assertEqual(claims["A2"], ["`Suite.Name` (src/a/b_test.cc)", "tests/live/x.py"])
+        self.assertEqual(claims["CL10"], ["tests/live/x.py"])
         self.assertEqual(claims["A5"], ["`Suite.Name` (src/a/b_test.cc)"])
 
 

@@ -11,8 +11,8 @@ fail() { echo "FAIL: $*" >&2; exit 1; }
 if readelf --wide --program-headers --dynamic "$cprof" | grep -E 'INTERP|NEEDED'; then
   fail "$cprof asks for a loader or a shared library"
 fi
-[ "$(id -u)" = 0 ] || { echo "SKIP: needs root: chroot and mount"; exit 77; }
-unshare -m mount -t tmpfs none /mnt 2>/dev/null || { echo "SKIP: needs mount: an own mount namespace"; exit 77; }
+[ "$(id -u)" = 0 ] || { echo "skipped: needs root (chroot and mount)"; exit 77; }
+unshare -m mount -t tmpfs none /mnt 2>/dev/null || { echo "skipped: needs mount (in its own namespace)"; exit 77; }
 
 root=$(mktemp -d)
 trap 'rm -rf --one-file-system "$root"' EXIT
