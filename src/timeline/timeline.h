@@ -14,21 +14,29 @@ namespace cprof::timeline {
 enum class Gaps : uint8_t { kCut, kExtend };
 
 struct Options {
-  profile::MetricId metric;            // whose samples make the timeline; invalid: the first time metric, else the first
+  profile::MetricId metric{};          // whose samples make the timeline; invalid: the first time metric, else the first
   Gaps gaps = Gaps::kExtend;           // kCut: frames end one interval after a sample when the next is over 3 away
   uint64_t interval_ns = 0;            // 0: from the profile (period, or the median distance)
 };
 
+// What fits the profile: kExtend where switch records tell waiting from running, else kCut, for a long gap in an import
+// may be anything.
+Options default_options(const profile::Profile& profile);
+
+// With metric and interval filled in: what the functions below will use. The interval is 1 when nothing tells it.
+Options resolved(const profile::Profile& profile, Options options);
+
 // One frame of the timeline: a function (or an inlined function) of one location.
 struct FrameSlice {
-  profile::ThreadId thread;
+  profile::ThreadId thread{};
   uint64_t start_ns = 0, end_ns = 0;
   uint32_t depth = 0;                  // 0 is the root frame
-  profile::LocationId location;        // of the sample that opened it
+  profile::LocationId location{};      // of the sample that opened it; invalid: [unknown], a sample without a stack
   uint16_t line = 0;                   // index into that location's lines; 0 when it has none
 };
 
-// Slices of each thread in the order of start, then depth: parents before children, properly nested.
+// Slices of each thread in the order of start, then depth: parents before children, properly nested, none of length 0.
+// A frame goes on from sample to sample while its function stays: by symbol, else by module and function start.
 void for_each_slice(const profile::Profile& profile, const Options& options,
                     const std::function<void(const FrameSlice&)>& on_slice);
 
@@ -39,12 +47,13 @@ std::vector<uint64_t> wall_weights(const profile::Profile& profile, const Option
 enum class ThreadState : uint8_t { kOnCpu, kRunnable, kWaiting, kUnknown };
 
 struct StateSlice {
-  profile::ThreadId thread;
+  profile::ThreadId thread{};
   uint64_t start_ns = 0, end_ns = 0;
   ThreadState state = ThreadState::kUnknown;
 };
 
-// What the thread did in that time, from switch records; kUnknown throughout where there are none.
+// What the threads did in their recorded life, from switch records, neighbours of one state joined. Before its first
+// record, and throughout where there are none, a thread's state is kUnknown.
 void for_each_state(const profile::Profile& profile, const std::function<void(const StateSlice&)>& on_state);
 
 }  // namespace cprof::timeline
