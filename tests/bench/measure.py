@@ -1,0 +1,66 @@
+"""CPU time, memory and written bytes of whole process trees, for the bench."""
+
+import os
+import signal
+import statistics
+import subprocess
+import time
+
+
+class Cost:
+    """cpu_s holds the process and every child that it waited for; rss_mb is the largest of them."""
+
+    def __init__(self, cpu_s=0.0, rss_mb=0.0, wall_s=0.0, status=0, stderr=""):
+        self.cpu_s, self.rss_mb, self.wall_s, self.status, self.stderr = cpu_s, rss_mb, wall_s, status, stderr
+
+
+def run(command, stdin=None, stdout=None, timeout=600, before=None):
+    """Runs to its end; stdin and stdout are paths. Raises when it fails or takes too long."""
+    started = time.monotonic()
+    error_path = f"{stdout or '/tmp/cprof-bench'}.{os.getpid()}.stderr"
+    with open(stdin or os.devnull, "rb") as source, open(stdout or os.devnull, "wb") as sink, open(error_path, "w+b") as errors:
+        process = subprocess.Popen(command, stdin=source, stdout=sink, stderr=errors, start_new_session=True, preexec_fn=before)
+        status, usage = wait_bounded(process.pid, timeout)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        text = errors.read().decode("utf-8", "replace")
+    os.unlink(error_path)
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: status {process.returncode}\n{text[-2000:]}")
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, time.monotonic() - started, process.returncode, text)
+
+
+def wait_bounded(pid, timeout):
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        done, status, usage = os.wait4(pid, os.WNOHANG)
+        if done:
+            return status, usage
+        time.sleep(0.01)
+    os.killpg(pid, signal.SIGKILL)
+    _, status, usage = os.wait4(pid, 0)
+    return status, usage
+
+
+def spread(values):
+    """median, least, most"""
+    return statistics.median(values), min(values), max(values)
+
+
+def show_spread(values, digits=2):
+    middle, least, most = spread(values)
+    return f"{middle:.{digits}f} ({least:.{digits}f}-{most:.{digits}f})"
+
+
+def machine():
+    def first(path, key):
+        with open(path) as file:
+            return next((line.split(":", 1)[1].strip() for line in file if line.startswith(key)), "unknown")
+
+    return {
+        "cpu": first("/proc/cpuinfo", "model name"),
+        "cpus": os.cpu_count(),
+        "kernel": os.uname().release,
+        "memory": first("/proc/meminfo", "MemTotal"),
+        "load": os.getloadavg()[0],
+    }
