@@ -4,8 +4,8 @@ Each round runs, one after the other on the same machine:
   cprof      cprof record -F 999 --stack-size 16384 -o out.folded
   perf       perf record -F 999 --call-graph dwarf,16384; perf script --no-inline; folding
   perf -i    the same with inlined functions (perf script's default)
-Collection and everything after it count: the CPU time of the whole tree less what the target itself took (measured by
-its own CPU-time clock through the same wait). Then a 60 s recording of the whole machine for the collector's memory.
+Collection and everything after it count: the CPU time of the whole process tree, less what the target says it took in that
+very run. Then a 60 s recording of the whole machine for the collector's memory.
 
     bench_perf.py --cprof PROGRAM --programs FOLDER [--rounds 3] [--seconds 30] [--json FILE] [--quick]
 
@@ -35,14 +35,14 @@ CPU_GOAL, MEMORY_GOAL_MB = 10, 200
 class Bench:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
-        self.target = [os.path.join(options.programs, "two_busy"), str(options.seconds)]
+        self.target = [os.path.join(options.programs, "two_busy"), str(options.seconds), self.path("target.cpu")]
 
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def target_cpu(self):
-        """The target alone: what it takes by itself, to be taken off every run that includes it."""
-        return run(self.target).cpu_s
+    def less_target(self, cost):
+        with open(self.path("target.cpu")) as file:
+            return cost.cpu_s - float(file.read())
 
     def folded_facts(self, name):
         with open(self.path(name), encoding="utf-8", errors="replace") as file:
@@ -50,22 +50,23 @@ class Bench:
         mine = folded.of_comm("two_busy")
         return {"samples": mine.total, "to_root": mine.only(lambda frames: reaches_root(frames[1:4])).total}
 
-    def cprof(self, target_cpu):
+    def cprof(self):
         cost = run([self.options.cprof, "record", "-F", "999", "--stack-size", "16384", "-o", self.path("cprof.folded"), "--",
                     *self.target])
         facts = self.folded_facts("cprof.folded")
-        return {**facts, "cpu_s": max(0.0, cost.cpu_s - target_cpu), "rss_mb": cost.rss_mb, "lost": Summary(cost.stderr).lost or 0,
+        return {**facts, "cpu_s": self.less_target(cost), "rss_mb": cost.rss_mb, "lost": Summary(cost.stderr).lost or 0,
                 "bytes": os.path.getsize(self.path("cprof.folded"))}
 
-    def perf(self, target_cpu, inline):
+    def perf(self, inline):
         data, text = self.path("perf.data"), self.path("perf.txt")
         recorded = run(["perf", "record", "-q", "-F", "999", "-e", "cpu-clock", "--call-graph", "dwarf,16384", "-o", data, "--",
                         *self.target])
+        record_s = self.less_target(recorded)
         script = run(["perf", "script", "-i", data, *([] if inline else ["--no-inline"])], stdout=text, timeout=900)
         folded = run([sys.executable, os.path.join(HERE, "fold_perf_script.py")], stdin=text, stdout=self.path("perf.folded"))
         lost = re.search(r"LOST (\d+)", recorded.stderr)
         facts = self.folded_facts("perf.folded")
-        parts = {"record_s": max(0.0, recorded.cpu_s - target_cpu), "script_s": script.cpu_s, "fold_s": folded.cpu_s}
+        parts = {"record_s": record_s, "script_s": script.cpu_s, "fold_s": folded.cpu_s}
         out = {**facts, **parts, "cpu_s": sum(parts.values()), "rss_mb": max(recorded.rss_mb, script.rss_mb, folded.rss_mb),
                "bytes": os.path.getsize(data) + os.path.getsize(text), "lost": int(lost[1]) if lost else 0}
         os.unlink(data)
@@ -75,11 +76,10 @@ class Bench:
     def rounds(self):
         rows = {"cprof": [], "perf": [], "perf -i": []}
         for number in range(self.options.rounds):
-            target_cpu = self.target_cpu()
-            rows["cprof"].append(self.cprof(target_cpu))
-            rows["perf"].append(self.perf(target_cpu, inline=False))
+            rows["cprof"].append(self.cprof())
+            rows["perf"].append(self.perf(inline=False))
             if self.options.inline:
-                rows["perf -i"].append(self.perf(target_cpu, inline=True))
+                rows["perf -i"].append(self.perf(inline=True))
             print(f"round {number + 1} of {self.options.rounds} done", file=sys.stderr)
         return {name: runs for name, runs in rows.items() if runs}
 
