@@ -52,13 +52,12 @@ void FrameWalker::append(LocationId location) {
 }
 
 std::span<const Frame> FrameWalker::frames(CallSiteId site, profile::StackEnd end) {
-  const size_t first = is_cut(end) ? 0 : 1;
   if (!site.valid()) {
     path_.clear();
     frame_count_.clear();
     frames_.resize(1);
     frames_.push_back(frame(LocationId(), 0));
-    return std::span(frames_).subspan(first);
+    return std::span(frames_).subspan(1);
   }
   tail_.clear();
   for (CallSiteId at = site; at.valid(); at = profile_.sites[at.index()].parent) {
@@ -75,7 +74,7 @@ std::span<const Frame> FrameWalker::frames(CallSiteId site, profile::StackEnd en
     path_.push_back(tail_[i]);
     frame_count_.push_back(static_cast<uint32_t>(frames_.size()));
   }
-  return std::span(frames_).subspan(first);
+  return std::span(frames_).subspan(is_cut(end) ? 0 : 1);
 }
 
 }  // namespace cprof::analyze

@@ -63,6 +63,7 @@ TEST_F(Frames, StacksCutAtTheRootBeginWithAMark) {
   EXPECT_EQ(join(walker.frames(leaf, StackEnd::kTruncatedSnapshot)), "[truncated];f;g");
   EXPECT_EQ(join(walker.frames(leaf, StackEnd::kNoUnwindInfo)), "f;g");
   EXPECT_EQ(join(walker.frames(leaf)), "f;g");
+  EXPECT_EQ(join(walker.frames(CallSiteId(), StackEnd::kMaxDepth)), "[unknown]");
 }
 
 TEST_F(Frames, AWalkThroughAnyOrderOfStacksGivesTheSameFrames) {

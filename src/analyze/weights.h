@@ -1,0 +1,46 @@
+// What a view counts. Two weights are never confused: samples, straight from the raw samples, and durations, which the
+// caller takes from the timeline and hands in. Every view shows the title that stands here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace cprof::analyze {
+
+struct WeightSelection {
+  enum class Kind : uint8_t {
+    kSamples,  // each sample counts 1; of untimed profiles the metric that counts samples, else the default metric
+    kMetric,   // each sample counts its weight in the metric's unit
+    kWall,     // each sample counts what `wall` says
+  };
+  Kind kind = Kind::kSamples;
+  profile::MetricId metric{};            // invalid: the default metric
+  std::span<const uint64_t> wall = {};   // nanoseconds, one each in profile.samples' order (timeline::wall_weights)
+};
+
+struct Weights {
+  std::vector<int64_t> of_samples;     // one each in profile.samples' order; 0: of another metric
+  std::vector<int64_t> of_aggregates;  // the same for profile.aggregates
+  int64_t total = 0;                   // of both; stays at its limit when it leaves int64
+  std::string title;                   // "samples of cpu-clock", "cycles", "wall time"
+  std::string unit;                    // "count", "nanoseconds", "bytes", ...
+};
+
+// The one named by run.default_metric, else the first that is time, else the last (pprof's rule). Invalid: none at all.
+profile::MetricId default_metric(const profile::Profile& profile);
+profile::MetricId find_metric(const profile::Profile& profile, std::string_view name);
+
+Weights sample_weights(const profile::Profile& profile, const WeightSelection& selection);
+
+// Sums that stay at int64's limits instead of wrapping.
+constexpr int64_t add_clamped(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b < 0 ? INT64_MIN : INT64_MAX;
+}
+
+}  // namespace cprof::analyze
