@@ -6,9 +6,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "base/diagnostics.h"
+#include "base/fd.h"
 #include "base/result.h"
 #include "object/elf_file.h"
 
@@ -23,10 +25,13 @@ class ModuleTable {
   std::optional<std::pair<uint64_t, uint64_t>> function_range(uint64_t svma) const;
   size_t row_count() const;
   size_t memory_bytes() const;
+  // What could not be used of the CFI, by stable name.
+  void report(Diagnostics& diagnostics) const;
 
   ~ModuleTable();
   struct Impl;
   const Impl& impl() const { return *impl_; }
+  static std::shared_ptr<const ModuleTable> adopt(std::unique_ptr<Impl> impl);  // for TableCache and tests
 
  private:
   explicit ModuleTable(std::unique_ptr<Impl> impl);
@@ -34,7 +39,8 @@ class ModuleTable {
 };
 
 // In memory by what the caller identifies the file with, on disk by build-id and a hash of the CFI bytes (directory of
-// the effective user, mode 0700, contents checked on load). One thread.
+// the effective user, mode 0700, contents checked on load). A directory of another user, or one that others may write,
+// is never used. Files without build-id stay in memory. One thread.
 class TableCache {
  public:
   // disk_directory empty: memory only.
@@ -44,8 +50,19 @@ class TableCache {
   // Compiles or loads. A failure is remembered, so it costs once.
   Result<std::shared_ptr<const ModuleTable>> get(object::ElfFile& file, object::ElfFile* debug_file);
 
+  // What the disk did not do (a cache that cannot be used is no error) and what CFI was broken, of all get() calls.
+  const Diagnostics& diagnostics() const { return diagnostics_; }
+
  private:
+  using Outcome = Result<std::shared_ptr<const ModuleTable>>;
+  Outcome load_or_compile(object::ElfFile& file, object::ElfFile* debug_file);
+  bool open_directory();
+
   std::string directory_;
+  Fd directory_fd_;
+  bool directory_tried_ = false;
+  std::unordered_map<std::string, Outcome> by_identity_;
+  Diagnostics diagnostics_;
 };
 
 }  // namespace cprof::unwind

@@ -68,6 +68,12 @@ class ModuleProvider {
  public:
   virtual ~ModuleProvider() = default;
   virtual std::optional<Module> find(uint64_t pc) = 0;  // executable mappings only
+
+  // What find() answers may be remembered across unwind() calls for as long as both numbers stay the same: the process
+  // (never used for another while the unwinder lives) and a count that changes with its executable mappings.
+  // Generation 0: nothing is remembered.
+  virtual uint64_t process_key() const { return 0; }
+  virtual uint64_t generation() const { return 0; }
 };
 
 class SnapshotUnwinder {

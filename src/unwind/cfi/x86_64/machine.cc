@@ -1,0 +1,166 @@
+// x86-64: which CFI rows fit a compact rule, and the code that the toolchain makes without CFI.
+#include <elf.h>
+
+#include <cstring>
+#include <limits>
+
+#include "unwind/cfi/expression.h"
+#include "unwind/cfi/machine.h"
+
+namespace cprof::unwind {
+namespace {
+
+constexpr uint32_t kRbx = 3, kRbp = 6, kRsp = 7, kRip = 16;
+constexpr uint64_t kCalleeSaved = 1u << kRbx | 1u << kRbp | 0xfu << 12;  // psABI: and r12-r15
+
+template <typename T>
+bool fits(int64_t value) {
+  return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
+}
+
+cp_rule only(cp_cfa_kind kind) {
+  cp_rule rule{};
+  rule.cfa_kind = kind;
+  return rule;
+}
+
+bool is_register_in_sigcontext(const FrameState& state, uint32_t number) {
+  const RegisterRule& rule = state.registers[number];
+  if (rule.kind != RegisterRule::kExpression) return false;
+  auto found = match_register_plus_offset(state.expression(rule));
+  return found && found->number == kRsp && found->offset == cp_machine_x86_64.sigcontext[number];
+}
+
+// glibc's __restore_rt describes the kernel's signal frame by one expression per register.
+bool is_signal_frame(const FrameState& state) {
+  if (state.cfa_kind != FrameState::kCfaExpression) return false;
+  auto cfa = match_deref(state.cfa_expression());
+  return cfa && cfa->number == kRsp && cfa->first == cp_machine_x86_64.sigcontext[kRsp] && cfa->post == 0 &&
+         is_register_in_sigcontext(state, kRip) && is_register_in_sigcontext(state, kRbp);
+}
+
+bool set_cfa(const FrameState& state, cp_rule& rule) {
+  if (state.cfa_kind == FrameState::kRegisterOffset) {
+    if (!fits<int32_t>(state.cfa_offset)) return false;
+    if (state.cfa_register == kRsp || state.cfa_register == kRbp) {
+      rule.cfa_kind = state.cfa_register == kRsp ? CP_CFA_SP : CP_CFA_FP;
+      rule.offset = static_cast<int32_t>(state.cfa_offset);
+      return true;
+    }
+    if (state.cfa_register >= CP_MAX_REGISTERS || !fits<int16_t>(state.cfa_offset)) return false;
+    rule.cfa_kind = CP_CFA_REG;
+    rule.narrow = {static_cast<int16_t>(state.cfa_offset), static_cast<int16_t>(state.cfa_register)};
+    return true;
+  }
+  if (auto n = match_plt(state.cfa_expression())) {
+    rule.cfa_kind = CP_CFA_PLT;
+    rule.offset = static_cast<int32_t>(*n);
+    return true;
+  }
+  auto deref = match_deref(state.cfa_expression());
+  if (!deref || (deref->number != kRsp && deref->number != kRbp)) return false;
+  if (!fits<int16_t>(deref->first) || !fits<int16_t>(deref->post)) return false;
+  rule.cfa_kind = deref->number == kRsp ? CP_CFA_DEREF_SP : CP_CFA_DEREF_FP;
+  rule.deref = {static_cast<int16_t>(deref->first), static_cast<int16_t>(deref->post)};
+  return true;
+}
+
+bool set_return_address(const FrameState& state, cp_rule& rule) {
+  const RegisterRule& ra = state.registers[kRip];
+  if (ra.kind == RegisterRule::kOffset && ra.value == -8) return true;
+  // The other places share the union with the CFA's offset, which then has 16 bits.
+  bool has_plain_cfa = rule.cfa_kind == CP_CFA_SP || rule.cfa_kind == CP_CFA_FP;
+  if (!has_plain_cfa || !fits<int16_t>(rule.offset) || !fits<int16_t>(ra.value)) return false;
+  if (ra.kind != RegisterRule::kOffset && ra.kind != RegisterRule::kRegister) return false;
+  rule.ra_kind = ra.kind == RegisterRule::kOffset ? CP_RA_AT_SECOND : CP_RA_REGISTER;
+  rule.narrow = {static_cast<int16_t>(rule.offset), static_cast<int16_t>(ra.value)};
+  return true;
+}
+
+bool set_frame_pointer(const FrameState& state, cp_rule& rule) {
+  const RegisterRule& rbp = state.registers[kRbp];
+  switch (rbp.kind) {
+    case RegisterRule::kUnspecified:
+    case RegisterRule::kSameValue: return true;
+    case RegisterRule::kUndefined: rule.fp_kind = CP_FP_UNDEFINED; return true;
+    case RegisterRule::kOffset:
+      if (!fits<int16_t>(rbp.value)) return false;
+      rule.fp_kind = CP_FP_AT_CFA;
+      rule.fp_offset = static_cast<int16_t>(rbp.value);
+      return true;
+    case RegisterRule::kExpression: {
+      auto at = match_register_plus_offset(state.expression(rbp));
+      if (!at || at->number != kRbp || !fits<int16_t>(at->offset)) return false;
+      rule.fp_kind = CP_FP_AT_FP;
+      rule.fp_offset = static_cast<int16_t>(at->offset);
+      return true;
+    }
+    default: return false;
+  }
+}
+
+bool caller_sp_is_cfa(const FrameState& state) {
+  const RegisterRule& rsp = state.registers[kRsp];
+  return rsp.kind == RegisterRule::kUnspecified || (rsp.kind == RegisterRule::kValOffset && rsp.value == 0);
+}
+
+cp_rule classify(const FrameState& state, const Cie& cie) {
+  if (cie.return_register != kRip) return only(CP_CFA_BAD);
+  if (state.registers[kRip].kind == RegisterRule::kUndefined) return only(CP_CFA_STOP);
+  if (state.cfa_kind == FrameState::kNoCfa || state.registers[kRip].kind == RegisterRule::kUnspecified)
+    return only(CP_CFA_BAD);
+  if (cie.is_signal_frame && is_signal_frame(state)) return only(CP_CFA_SIGNAL);
+  cp_rule rule{};
+  if (caller_sp_is_cfa(state) && set_cfa(state, rule) && set_return_address(state, rule) &&
+      set_frame_pointer(state, rule))
+    return rule;
+  return only(CP_CFA_COMPLEX);
+}
+
+// Assemblers end padding with nop (0x90), int3, or a long nop whose displacement is zero.
+bool is_padding(std::byte last) {
+  return last == std::byte{0x90} || last == std::byte{0xcc} || last == std::byte{0x00};
+}
+
+cp_rule pushed(int32_t bytes) {
+  cp_rule rule = only(CP_CFA_SP);
+  rule.offset = 8 + bytes;
+  return rule;
+}
+
+// crti.o and crtn.o make _init and _fini of: [endbr64] sub $8,%rsp ... add $8,%rsp ret.
+std::vector<KnownCode> init_code(uint64_t start, std::span<const std::byte> code) {
+  constexpr uint8_t kEndbr[] = {0xf3, 0x0f, 0x1e, 0xfa}, kSub[] = {0x48, 0x83, 0xec, 0x08};
+  constexpr uint8_t kAddRet[] = {0x48, 0x83, 0xc4, 0x08, 0xc3};
+  auto is_at = [&](size_t at, std::span<const uint8_t> bytes) {
+    return at + bytes.size() <= code.size() && memcmp(code.data() + at, bytes.data(), bytes.size()) == 0;
+  };
+  size_t body = is_at(0, kEndbr) ? sizeof(kEndbr) : 0;
+  if (!is_at(body, kSub) || code.size() < sizeof(kAddRet)) return {};
+  body += sizeof(kSub);
+  size_t ret = code.size() - 1;
+  if (ret < body + sizeof(kAddRet) - 1 || !is_at(code.size() - sizeof(kAddRet), kAddRet)) return {};
+  return {{start, start + body, pushed(0)}, {start + body, start + ret, pushed(8)}, {start + ret, start + ret + 1, pushed(0)}};
+}
+
+// musl's __restore_rt: mov $15,%rax; syscall, in either width.
+constexpr std::byte kSigreturn64[] = {std::byte{0x48}, std::byte{0xc7}, std::byte{0xc0}, std::byte{0x0f}, std::byte{0x00},
+                                      std::byte{0x00}, std::byte{0x00}, std::byte{0x0f}, std::byte{0x05}};
+constexpr std::byte kSigreturn32[] = {std::byte{0xb8}, std::byte{0x0f}, std::byte{0x00}, std::byte{0x00},
+                                      std::byte{0x00}, std::byte{0x0f}, std::byte{0x05}};
+constexpr std::span<const std::byte> kTrampolines[] = {kSigreturn64, kSigreturn32};
+
+}  // namespace
+
+const MachineCfi kX86_64Cfi = {
+    .elf_machine = EM_X86_64,
+    .core = &cp_machine_x86_64,
+    .callee_saved = kCalleeSaved,
+    .classify = classify,
+    .is_padding = is_padding,
+    .plt_rule = pushed(0),
+    .init_code = init_code,
+    .sigreturn_code = kTrampolines,
+};
+
+}  // namespace cprof::unwind
