@@ -67,6 +67,7 @@ class UserStackReader::Provider : public unwind::ModuleProvider {
       mapping = process_.maps.find(pc);
     }
     if (!mapping || !(*mapping)->executable) return std::nullopt;
+    if ((*mapping)->may_copy && reader_.restore_copied_text(process_, *mapping, pc, time_ns_)) mapping = process_.maps.find(pc);
     const MappedModule& module = reader_.modules_.of(process_, *mapping);
     const unwind::ModuleTable* table = module.file ? module.file->table.get() : nullptr;
     return unwind::Module{(*mapping)->start, (*mapping)->end, module.bias, table};
@@ -86,6 +87,7 @@ UserStackReader::UserStackReader(event::Arch arch, const Options& options, Modul
 UserStack UserStackReader::read(const event::Sample& sample, space::Process& process) {
   learned_.clear();
   learned_entries_.clear();
+  learned_originals_.clear();
   memory_.reset(0, {}, false, nullptr);
   if (sample.snapshot) return from_snapshot(sample, process);
   if (!sample.user_chain.empty()) return from_chain(sample);
@@ -182,13 +184,32 @@ void UserStackReader::refresh_maps(space::Process& process, uint64_t pc, uint64_
   diagnostics_.add("maps_read_again", Severity::kInfo, "times that a process's mappings were read from /proc during the run");
   for (object::MapsEntry& entry : *entries)
     if (entry.executable) learned_entries_.push_back(std::move(entry));
-  learned_.clear();
   for (const object::MapsEntry& entry : learned_entries_) {
     event::Mmap mmap{time_ns, {process.pid, process.pid}, entry.start, entry.end - entry.start, entry.file_offset,
                      PROT_READ | PROT_EXEC, MAP_PRIVATE, {entry.major, entry.minor, entry.inode, 0}, {}, entry.path};
     learned_.push_back(mmap);
     tracker_.apply(mmap);
   }
+}
+
+// Text that a program copied onto other pages at its old place (huge pages) keeps its file's names: when the bytes around
+// the pc are the file's, the mapping is told again as the file's.
+bool UserStackReader::restore_copied_text(space::Process& process, const space::MappingPtr& mapping, uint64_t pc,
+                                          uint64_t time_ns) {
+  if (!options_.live) return false;
+  space::MappingPtr original = mapping->may_copy;
+  const MappedModule& module = modules_.of(process, original);
+  std::array<std::byte, 64> now, then;
+  uint64_t probe = std::max(pc - pc % now.size(), mapping->start);
+  if (!module.file || !module.file->elf || !module.file->elf->read_at_svma(probe - module.bias, then)) return false;
+  if (options_.live->read_memory(process.pid, probe, now) != now.size() || now != then) return false;
+  learned_originals_.push_back(original);
+  event::Mmap mmap{time_ns, {process.pid, process.pid}, mapping->start, mapping->end - mapping->start,
+                   original->file_offset + (mapping->start - original->start), PROT_READ | PROT_EXEC, MAP_PRIVATE,
+                   original->file, original->build_id, original->path};
+  learned_.push_back(mmap);
+  tracker_.apply(mmap);
+  return true;
 }
 
 }  // namespace cprof::pipeline

@@ -43,6 +43,7 @@ class UserStackReader {
   UserStack from_snapshot(const event::Sample& sample, space::Process& process);
   UserStack from_chain(const event::Sample& sample);
   void refresh_maps(space::Process& process, uint64_t pc, uint64_t time_ns);
+  bool restore_copied_text(space::Process& process, const space::MappingPtr& mapping, uint64_t pc, uint64_t time_ns);
   profile::StackEnd end_of(const unwind::Stack& stack, const event::Sample& sample, const space::Process& process) const;
   void drop_implausible_frames(UserStack& stack, space::Process& process);
 
@@ -56,7 +57,8 @@ class UserStackReader {
   std::vector<unwind::Frame> chain_frames_;
   std::vector<std::pair<event::Task, SnapshotMemory::Piece>> pending_;
   std::vector<event::Mmap> learned_;
-  std::vector<object::MapsEntry> learned_entries_;  // own the paths of learned_
+  std::vector<object::MapsEntry> learned_entries_;    // own the paths of learned_
+  std::vector<space::MappingPtr> learned_originals_;  // likewise
   uint64_t lost_ns_ = 0;
 };
 

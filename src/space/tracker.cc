@@ -22,6 +22,12 @@ MappingPtr part_of(const Mapping& whole, uint64_t start, uint64_t end) {
   return part;
 }
 
+std::shared_ptr<const Mapping> copied_by(const Mapping& anonymous, const AddressMap& maps) {
+  const MappingPtr* below = maps.find(anonymous.start);
+  if (!below || (*below)->end < anonymous.end || !(*below)->executable) return nullptr;
+  return (*below)->kind == MappingKind::kFile ? *below : (*below)->may_copy;
+}
+
 }  // namespace
 
 void AddressMap::insert(MappingPtr mapping) {
@@ -74,10 +80,10 @@ void Tracker::apply(const event::Mmap& mmap) {
   mapping->kind = kind_of(mmap);
   // Plain MMAP records carry no protection; the kernel sends them for executable mappings only.
   mapping->executable = mmap.protection == 0 || (mmap.protection & PROT_EXEC);
-  if (mmap.task.pid == -1)
-    kernel_.insert(std::move(mapping));
-  else
-    thread(mmap.task, mmap.time_ns).process->maps.insert(std::move(mapping));
+  if (mmap.task.pid == -1) return kernel_.insert(std::move(mapping));
+  AddressMap& maps = thread(mmap.task, mmap.time_ns).process->maps;
+  if (mapping->kind == MappingKind::kAnonymous && mapping->executable) mapping->may_copy = copied_by(*mapping, maps);
+  maps.insert(std::move(mapping));
 }
 
 void Tracker::apply(const event::Comm& comm) {

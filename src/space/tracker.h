@@ -24,6 +24,9 @@ struct Mapping {
   std::vector<std::byte> build_id;
   MappingKind kind = MappingKind::kFile;
   bool executable = false;
+  // Anonymous code that was put in place over a part of this file's text: a copy on huge pages, or something else
+  // altogether after the file was unmapped. Only its bytes can tell.
+  std::shared_ptr<const Mapping> may_copy;
 };
 using MappingPtr = std::shared_ptr<const Mapping>;
 

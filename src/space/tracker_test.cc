@@ -35,6 +35,18 @@ TEST(Tracker, ALaterMappingReplacesWhatItOverlaps) {
   EXPECT_EQ(path_at(t, 1, 0x100000), "");
 }
 
+TEST(Tracker, AnonymousCodeOverAFilesTextRemembersIt) {
+  Tracker t;
+  t.apply(mmap_of(1, 0x1000, 0x9000, "/a"));
+  t.apply(mmap_of(1, 0x3000, 0x1000, "//anon"));
+  t.apply(mmap_of(1, 0x3000, 0x1000, "//anon"));
+  t.apply(mmap_of(1, 0x9000, 0x9000, "//anon"));
+  const Mapping& inside = **t.process(1, 0).maps.find(0x3000);
+  ASSERT_TRUE(inside.may_copy);
+  EXPECT_EQ(inside.may_copy->path, "/a");
+  EXPECT_FALSE((*t.process(1, 0).maps.find(0x9000))->may_copy) << "it reaches beyond the file";
+}
+
 TEST(Tracker, EmptyAndWrappingMappingsAreIgnored) {
   Tracker t;
   t.apply(mmap_of(1, 0x1000, 0, "/a"));
