@@ -9,6 +9,8 @@ namespace cprof::object {
 namespace {
 
 constexpr uint64_t kMaxImageBytes = uint64_t{2} << 30;
+constexpr uint64_t kFreeBytes = 64 << 20;  // that any file may take
+constexpr uint64_t kMaxRatio = 200;
 constexpr size_t kAlignment = 16;
 
 bool is_packed(const Section& section) {
@@ -26,13 +28,20 @@ std::string plain_name(const std::string& name) {
   return name.starts_with(".zdebug_") ? ".debug_" + name.substr(strlen(".zdebug_")) : name;
 }
 
+// Many sections may be made of the same few bytes, so the sum is bounded by the file's own size too.
+uint64_t image_limit(const ElfFile& file) {
+  uint64_t size = file.fd() >= 0 ? static_cast<uint64_t>(file.stat().st_size) : file.memory().size();
+  return size >= kMaxImageBytes / kMaxRatio ? kMaxImageBytes : kFreeBytes + size * kMaxRatio;
+}
+
 // Everything is checked by its claimed size before the first byte is unpacked.
 Result<uint64_t> image_size(const ElfFile& file) {
+  uint64_t limit = image_limit(file);
   uint64_t total = sizeof(Elf64_Ehdr) + file.sections().size() * (sizeof(Elf64_Shdr) + kAlignment);
   for (const Section& section : file.sections()) {
     total += section.name.size() + 1;
     if (is_kept(section)) total += TRY(file.section_data_size(section));
-    if (total > kMaxImageBytes) return fail(file.name() + ": debug sections unpack to over 2 GiB", EFBIG);
+    if (total > limit) return fail(fmt::format("{}: debug sections unpack to over {} bytes", file.name(), limit), EFBIG);
   }
   return total;
 }

@@ -15,7 +15,7 @@ bool needs_decompression(const ElfFile& file);
 
 // Section numbers, addresses and names are kept, .zdebug_x becomes .debug_x. Only debug sections, symbol and string
 // tables and notes have content; the rest is SHT_NOBITS, and there are no program headers. One section that lies about
-// its size, or over 2 GiB in all, is an Error.
+// its size, or over 2 GiB in all (less for small files), is an Error.
 Result<std::vector<std::byte>> decompressed_image(ElfFile& file);
 
 }  // namespace cprof::object
