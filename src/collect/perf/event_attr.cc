@@ -1,0 +1,79 @@
+#include "collect/perf/event_attr.h"
+
+#include <ctime>
+
+#include <algorithm>
+
+#include "event/perf_record.h"
+
+namespace cprof::collect {
+namespace {
+
+// The same fields for every event, so that all trailers and the front of all samples look alike.
+constexpr uint64_t kCommonFields = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                                   PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+
+#if defined(__aarch64__)
+constexpr uint64_t kRegisters = event::kAarch64Registers;
+#else
+constexpr uint64_t kRegisters = event::kX86_64Registers;
+#endif
+
+perf_event_attr common_attr(const AttrChoices& choices) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.sample_type = kCommonFields;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.inherit = choices.inherit;
+  attr.exclude_kernel = !choices.kernel;
+  attr.exclude_hv = !choices.kernel;
+  attr.watermark = 1;
+  attr.wakeup_watermark = choices.wakeup_bytes;
+  attr.enable_on_exec = choices.enable_on_exec;
+  attr.disabled = choices.enable_on_exec || choices.start_disabled;
+  return attr;
+}
+
+}  // namespace
+
+uint32_t usable_stack_bytes(uint64_t bytes) {
+  return static_cast<uint32_t>(std::min<uint64_t>((bytes + 7) / 8 * 8, event::kMaxStackBytes));
+}
+
+// No build_id: with it the record has a build-id instead of device and inode, and those are what tells that a file found
+// later is the mapped one. The build-id is read from that file.
+perf_event_attr side_band_attr(const AttrChoices& choices) {
+  perf_event_attr attr = common_attr(choices);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.mmap = attr.mmap2 = 1;
+  attr.comm = attr.comm_exec = 1;
+  attr.task = 1;
+  attr.context_switch = 1;
+  return attr;
+}
+
+perf_event_attr sampling_attr(const EventSpec& spec, const AttrChoices& choices) {
+  perf_event_attr attr = common_attr(choices);
+  attr.type = spec.metric.type;
+  attr.config = spec.metric.config;
+  if (spec.metric.freq_hz) attr.freq = 1, attr.sample_freq = spec.metric.freq_hz;
+  else attr.sample_period = spec.metric.period;
+  if (spec.only_user) attr.exclude_kernel = attr.exclude_hv = 1;
+  if (spec.only_kernel) attr.exclude_user = 1;
+  bool user_chain = choices.stack_mode == StackMode::kFramePointer;
+  bool kernel_chain = choices.kernel && !spec.only_user && choices.stack_mode != StackMode::kNone;
+  if (user_chain || kernel_chain) attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+  attr.exclude_callchain_user = !user_chain;
+  attr.exclude_callchain_kernel = !kernel_chain;
+  if (choices.stack_mode == StackMode::kDwarf) {
+    attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    attr.sample_regs_user = kRegisters;
+    attr.sample_stack_user = usable_stack_bytes(choices.stack_bytes);
+  }
+  return attr;
+}
+
+}  // namespace cprof::collect

@@ -1,0 +1,258 @@
+// Opening events. An inherited event cannot be mapped unless it is bound to a CPU, so a task is opened once per CPU, as
+// the kernel demands; all events of a CPU write into the ring of the first. What may fail and still be right: a task
+// that has ended (ESRCH), a CPU that went away (ENODEV). Everything else is an error with its advice.
+#include "collect/perf/event_set.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+
+#include "base/file.h"
+
+namespace cprof::collect {
+namespace {
+
+constexpr size_t kFewestPages = 2;
+constexpr size_t kSnapshotPages = 512;  // 2 MiB: 128 stacks of 16 KiB, 128 ms at 999 Hz
+constexpr uint64_t kFallbackRate = 999;
+constexpr size_t kChainPages = 128;     // 512 KiB: what kernel.perf_event_mlock_kb lets anyone have
+
+bool is_missing_counter(int error_number) {
+  return error_number == ENOENT || error_number == EOPNOTSUPP || error_number == ENODEV || error_number == EINVAL;
+}
+bool is_forbidden(int error_number) { return error_number == EACCES || error_number == EPERM; }
+
+size_t power_of_two_at_most(size_t n) {
+  size_t power = 1;
+  while (power * 2 <= n) power *= 2;
+  return power;
+}
+
+}  // namespace
+
+EventSet::EventSet(PerfApi& api, const PerfOptions& options, event::RecordDecoder& decoder, Diagnostics& diagnostics)
+    : api_(api), options_(options), decoder_(decoder), diagnostics_(diagnostics) {
+  size_t wanted = options.ring_pages ? options.ring_pages
+                  : options.stack_mode == StackMode::kDwarf ? kSnapshotPages : kChainPages;
+  pages_ = std::max(kFewestPages, power_of_two_at_most(wanted));
+}
+
+// Tried on ourselves: whether an event exists does not depend on the target. Kernel samples are given up for all events
+// when one is refused with them and allowed without.
+Result<void> EventSet::probe_one(EventSpec& spec) {
+  auto open_probe = [&](bool kernel) {
+    AttrChoices choices = choices_;
+    choices.kernel = kernel;
+    choices.enable_on_exec = choices.inherit = false;
+    choices.start_disabled = true;
+    int fd = api_.open(sampling_attr(spec, choices), 0, -1, 0);
+    if (fd < 0) return -fd;
+    Fd closer(fd);
+    return 0;
+  };
+  int error = open_probe(choices_.kernel);
+  if (is_forbidden(error) && choices_.kernel && open_probe(false) == 0) {
+    choices_.kernel = false;
+    error = 0;
+  }
+  if (error == 0) return {};
+  bool is_cycles = spec.metric.type == PERF_TYPE_HARDWARE && spec.metric.config == PERF_COUNT_HW_CPU_CYCLES;
+  if (!is_cycles || !is_missing_counter(error)) return std::unexpected(open_error({spec.metric.name, 0, -1}, error, options_));
+  spec = cpu_clock_spec();
+  set_rate(spec, 0, options_.freq_hz ? options_.freq_hz : kFallbackRate);
+  diagnostics_.add("cycles_missing", Severity::kNotice,
+                   "this machine has no cycles counter; cpu-clock is sampled instead, weights are CPU time");
+  return {};
+}
+
+Result<void> EventSet::probe(std::vector<EventSpec>& specs) {
+  std::vector<EventSpec> found;
+  for (EventSpec& spec : specs) {
+    TRY(probe_one(spec));
+    bool twice = std::ranges::any_of(found, [&](const EventSpec& other) { return other.metric.name == spec.metric.name; });
+    if (!twice) found.push_back(spec);
+  }
+  specs_ = specs = std::move(found);
+  return {};
+}
+
+// skipped: the task or the CPU is not there any more.
+Result<Fd> EventSet::open_event(const perf_event_attr& attr, const OpenAttempt& attempt, bool& skipped) {
+  int32_t target = attempt.pid;
+  unsigned long flags = 0;
+  if (!options_.target.cgroup.empty()) {
+    if (!cgroup_) {
+      cgroup_ = Fd(::open(options_.target.cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (!cgroup_) return fail_errno("cgroup " + options_.target.cgroup);
+    }
+    target = cgroup_.get();
+    flags = PERF_FLAG_PID_CGROUP;
+  }
+  int fd = api_.open(attr, target, attempt.cpu, flags);
+  if (fd >= 0) return Fd(fd);
+  skipped = (fd == -ESRCH && attempt.pid > 0) || fd == -ENODEV;
+  if (skipped) return Fd();
+  return std::unexpected(open_error(attempt, -fd, options_));
+}
+
+void EventSet::note_id(const Fd& event, const perf_event_attr& attr, uint32_t metric) {
+  uint64_t id = 0;
+  int error = api_.control(event.get(), PERF_EVENT_IOC_ID, reinterpret_cast<unsigned long>(&id));
+  if (error < 0) return;  // no id: the decoder counts its records as malformed
+  decoder_.add_layout(event::layout_of(attr, metric), std::span(&id, 1));
+}
+
+Result<Ring> EventSet::map_ring(int fd) {
+  for (;;) {
+    auto ring = Ring::map(api_, fd, pages_);
+    if (ring) return ring;
+    int error = ring.error().code;
+    if (error != EPERM && error != ENOMEM) return ring;
+    if (pages_ <= kFewestPages) return std::unexpected(ring_error(error, cpus_wanted_, pages_, options_));
+    pages_ /= 2;
+    diagnostics_.add("rings_halved", Severity::kInfo,
+                     "ring buffers made smaller to fit the limit of locked memory (kernel.perf_event_mlock_kb, ulimit -l)");
+  }
+}
+
+Result<void> EventSet::share_ring(const Fd& event, const Fd& owner) {
+  int error = api_.control(event.get(), PERF_EVENT_IOC_SET_OUTPUT, static_cast<unsigned long>(owner.get()));
+  if (error < 0) return fail_errno("sharing a ring buffer (PERF_EVENT_IOC_SET_OUTPUT)", -error);
+  return {};
+}
+
+Result<void> EventSet::open_samplers(CpuRing& ring, int32_t tid, std::vector<Fd>& into) {
+  AttrChoices choices = choices_;
+  choices.start_disabled = !started_;
+  if (options_.delay_ns || started_) choices.enable_on_exec = false;
+  for (size_t metric = 0; metric < specs_.size(); metric++) {
+    perf_event_attr attr = sampling_attr(specs_[metric], choices);
+    bool skipped = false;
+    Fd fd = TRY(open_event(attr, {specs_[metric].metric.name, tid, ring.cpu}, skipped));
+    if (skipped) return {};
+    TRY(share_ring(fd, ring.owner));
+    note_id(fd, attr, static_cast<uint32_t>(metric));
+    into.push_back(std::move(fd));
+  }
+  return {};
+}
+
+// False: the task has ended.
+Result<bool> EventSet::open_task(CpuRing& ring, int32_t tid) {
+  AttrChoices choices = choices_;
+  choices.wakeup_bytes = static_cast<uint32_t>(ring.ring.size() / 4);
+  perf_event_attr attr = side_band_attr(choices);
+  bool skipped = false;
+  Fd fd = TRY(open_event(attr, {"side band", tid, ring.cpu}, skipped));
+  if (skipped) return false;
+  TRY(share_ring(fd, ring.owner));
+  note_id(fd, attr, event::kNoMetric);
+  ring.side_band.push_back(std::move(fd));
+  TRY(open_samplers(ring, tid, ring.samplers));
+  return true;
+}
+
+// The first task that is still there gives the ring.
+Result<void> EventSet::open_cpu(int cpu, std::span<const int32_t> tids) {
+  AttrChoices choices = choices_;
+  choices.wakeup_bytes = static_cast<uint32_t>(pages_ * 1024);
+  perf_event_attr attr = side_band_attr(choices);
+  size_t first = 0;
+  Fd owner;
+  while (first < tids.size() && !owner) {
+    bool skipped = false;
+    owner = TRY(open_event(attr, {"side band", tids[first], cpu}, skipped));
+    if (skipped) first++;
+  }
+  if (!owner) return {};
+  note_id(owner, attr, event::kNoMetric);
+  Ring mapped = TRY(map_ring(owner.get()));
+  CpuRing ring{.cpu = cpu, .ring = std::move(mapped), .owner = std::move(owner), .side_band = {}, .samplers = {}};
+  TRY(open_samplers(ring, tids[first], ring.samplers));
+  size_t opened = 1;
+  for (int32_t tid : tids.subspan(first + 1)) opened += TRY(open_task(ring, tid)) ? 1 : 0;
+  tasks_opened_ = std::max(tasks_opened_, opened);
+  rings_.push_back(std::move(ring));
+  return {};
+}
+
+Result<void> EventSet::open(std::span<const int> cpus, std::span<const int32_t> tids) {
+  cpus_wanted_ = cpus.size();
+  for (int cpu : cpus) {
+    TRY(open_cpu(cpu, tids));
+    bool missing = tasks_opened_ > 0 && (rings_.empty() || rings_.back().cpu != cpu);
+    if (missing)
+      diagnostics_.add("cpus_not_opened", Severity::kNotice, "CPUs that went offline before they could be sampled", 1,
+                       fmt::format("CPU {}", cpu));
+  }
+  return {};
+}
+
+Result<void> EventSet::add_tasks(std::span<const int32_t> tids) {
+  for (CpuRing& ring : rings_)
+    for (int32_t tid : tids) TRY(open_task(ring, tid));
+  tasks_opened_ += tids.size();
+  return {};
+}
+
+// The new events run before the old ones are closed: an instant is rather sampled twice than missed.
+Result<void> EventSet::reopen_samplers(uint32_t stack_bytes, std::span<const int32_t> tids) {
+  uint32_t before = choices_.stack_bytes;
+  choices_.stack_bytes = stack_bytes;
+  std::vector<std::vector<Fd>> fresh(rings_.size());
+  for (size_t i = 0; i < rings_.size(); i++) {
+    if (rings_[i].gone) continue;
+    for (int32_t tid : tids) {
+      auto opened = open_samplers(rings_[i], tid, fresh[i]);
+      if (opened) continue;
+      choices_.stack_bytes = before;
+      return opened;
+    }
+  }
+  for (size_t i = 0; i < rings_.size(); i++) rings_[i].samplers = std::move(fresh[i]);
+  return {};
+}
+
+Result<void> EventSet::follow_cpus(std::span<const int> cpus, std::span<const int32_t> tids) {
+  for (CpuRing& ring : rings_) {
+    if (ring.gone || std::ranges::binary_search(cpus, ring.cpu)) continue;
+    ring.gone = true;
+    diagnostics_.add("cpus_gone_offline", Severity::kNotice, "CPUs that went offline while they were sampled", 1,
+                     fmt::format("CPU {}", ring.cpu));
+  }
+  for (int cpu : cpus) {
+    bool there = std::ranges::any_of(rings_, [&](const CpuRing& ring) { return ring.cpu == cpu && !ring.gone; });
+    if (!there) TRY(open_cpu(cpu, tids));
+  }
+  return {};
+}
+
+void EventSet::retire(CpuRing& ring) {
+  ring.samplers.clear();
+  ring.side_band.clear();
+  ring.owner.reset();
+  [[maybe_unused]] Ring unmapped = std::move(ring.ring);
+  ring.retired = true;
+}
+
+void EventSet::set_started() {
+  started_ = true;
+  choices_.enable_on_exec = false;
+}
+
+void EventSet::enable_samplers() {
+  for (CpuRing& ring : rings_)
+    for (Fd& fd : ring.samplers) api_.control(fd.get(), PERF_EVENT_IOC_ENABLE, 0);
+}
+
+void EventSet::disable_all() {
+  for (CpuRing& ring : rings_) {
+    for (Fd& fd : ring.samplers) api_.control(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+    for (Fd& fd : ring.side_band) api_.control(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+    api_.control(ring.owner.get(), PERF_EVENT_IOC_DISABLE, 0);
+  }
+}
+
+}  // namespace cprof::collect

@@ -1,0 +1,121 @@
+#include "collect/perf/event_spec.h"
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/file.h"
+
+namespace cprof::collect {
+namespace {
+
+struct NamedEvent {
+  std::string_view name, alias;
+  uint32_t type;
+  uint64_t config;
+  bool is_time = false, every = false;
+};
+
+constexpr NamedEvent kNamedEvents[] = {
+    {"cpu-clock", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true},
+    {"task-clock", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, true},
+    {"page-faults", "faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+    {"minor-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN},
+    {"major-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
+    {"context-switches", "cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, false, true},
+    {"cpu-migrations", "migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, false, true},
+    {"alignment-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS},
+    {"emulation-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS},
+    {"cycles", "cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+    {"instructions", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+    {"cache-references", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES},
+    {"cache-misses", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+    {"branches", "branch-instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+    {"branch-misses", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
+    {"bus-cycles", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES},
+    {"ref-cycles", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
+    {"stalled-cycles-frontend", "idle-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
+    {"stalled-cycles-backend", "idle-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
+};
+
+bool is_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+  });
+}
+
+bool parse_raw(std::string_view name, uint64_t& config) {
+  if (name.size() < 2 || name.size() > 17 || name[0] != 'r') return false;
+  const char* end = name.data() + name.size();
+  auto [stop, error] = std::from_chars(name.data() + 1, end, config, 16);
+  return error == std::errc() && stop == end;
+}
+
+Result<EventSpec> parse_tracepoint(std::string_view system, std::string_view event,
+                                   const std::vector<std::string>& tracefs) {
+  std::string name = std::string(system) + ":" + std::string(event);
+  if (!is_name(system) || !is_name(event)) return fail("not an event name: \"" + name + "\"");
+  Error last;
+  for (const std::string& root : tracefs) {
+    auto text = read_text_file(root + "/events/" + std::string(system) + "/" + std::string(event) + "/id", 64);
+    if (!text) {
+      last = text.error();
+      continue;
+    }
+    EventSpec spec{.metric = {.name = name, .unit = "count", .type = PERF_TYPE_TRACEPOINT}, .every = true};
+    auto [stop, error] = std::from_chars(text->data(), text->data() + text->size(), spec.metric.config);
+    if (error != std::errc()) return fail(root + ": the id of " + name + " is not a number");
+    return spec;
+  }
+  return fail("no tracepoint " + name + " (" + last.message +
+                  "); needs root and tracefs: mount -t tracefs tracefs /sys/kernel/tracing",
+              last.code);
+}
+
+}  // namespace
+
+EventSpec cpu_clock_spec() { return *parse_event("cpu-clock", {}); }
+
+Result<EventSpec> parse_event(std::string_view text, const std::vector<std::string>& tracefs) {
+  std::string_view name = text;
+  EventSpec spec;
+  if (name.ends_with(":u") || name.ends_with(":k")) {
+    (name.back() == 'u' ? spec.only_user : spec.only_kernel) = true;
+    name.remove_suffix(2);
+  }
+  bool user = spec.only_user, kernel = spec.only_kernel;
+  if (size_t colon = name.find(':'); colon != name.npos) {
+    spec = TRY(parse_tracepoint(name.substr(0, colon), name.substr(colon + 1), tracefs));
+  } else {
+    auto row = std::ranges::find_if(kNamedEvents, [&](const NamedEvent& e) { return name == e.name || name == e.alias; });
+    spec.metric.unit = "count";
+    if (row != std::end(kNamedEvents) && !name.empty()) {
+      spec.metric.type = row->type;
+      spec.metric.config = row->config;
+      spec.metric.is_time = row->is_time;
+      if (row->is_time) spec.metric.unit = "nanoseconds";
+      spec.every = row->every;
+      name = row->name;
+    } else if (parse_raw(name, spec.metric.config)) {
+      spec.metric.type = PERF_TYPE_RAW;
+    } else {
+      return fail("unknown event \"" + std::string(text) + "\"; see cprof record --help for the names");
+    }
+  }
+  spec.only_user = user;
+  spec.only_kernel = kernel;
+  spec.metric.name = std::string(name) + (user ? ":u" : kernel ? ":k" : "");
+  return spec;
+}
+
+void set_rate(EventSpec& spec, uint64_t period, uint64_t freq_hz) {
+  event::Metric& metric = spec.metric;
+  metric.period = metric.freq_hz = 0;
+  if (period) metric.period = period;
+  else if (spec.every) metric.period = 1;
+  else if (metric.is_time) metric.period = std::max<uint64_t>(1, 1'000'000'000 / std::max<uint64_t>(1, freq_hz));
+  else metric.freq_hz = freq_hz;
+}
+
+}  // namespace cprof::collect

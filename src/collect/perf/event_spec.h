@@ -1,0 +1,29 @@
+// What -e NAME means: the kernel's type and config, the unit, and how it is sampled unless told otherwise.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "event/event.h"
+
+namespace cprof::collect {
+
+struct EventSpec {
+  event::Metric metric;
+  bool every = false;         // each occurrence is a sample unless a period was asked: tracepoints, context switches
+  bool only_user = false, only_kernel = false;  // ":u", ":k"
+};
+
+// name: cycles, instructions, cache-misses, branch-misses, cpu-clock, task-clock, page-faults, context-switches and more
+// of perf's list, rNNN, or sys:name of a tracepoint found under one of the tracefs directories.
+Result<EventSpec> parse_event(std::string_view name, const std::vector<std::string>& tracefs);
+
+// Fills period or freq_hz of the metric: an asked period wins; clocks get the exact period of the frequency.
+void set_rate(EventSpec& spec, uint64_t period, uint64_t freq_hz);
+
+EventSpec cpu_clock_spec();
+
+}  // namespace cprof::collect
