@@ -275,14 +275,17 @@ std::string shorten_name(std::string_view full) {
       size_t length = kOperator.size() + operator_length(full, i + kOperator.size());
       out.append(rest.substr(0, length));
       i += length;
+      if (i < full.size() && full[i] == '<') {
+        out.append("<>");
+        i = skip_brackets(full, i);
+      }
     } else if (rest.starts_with(kAnonymous)) {
       out.append(kAnonymous);
       i += kAnonymous.size();
     } else if (rest[0] == '(' && i > 0) {
       i = skip_brackets(full, i);
       while (full.substr(i).starts_with(" const")) i += 6;
-    } else if (rest[0] == '<' && i > 0 && (is_name_character(full[i - 1]) || full.substr(0, i).ends_with("operator<") ||
-                                           strchr("])=>+-*/%^&|~!,", full[i - 1]))) {
+    } else if (rest[0] == '<' && i > 0 && (is_name_character(full[i - 1]) || full[i - 1] == ']')) {
       out.append("<>");
       i = skip_brackets(full, i);
     } else {

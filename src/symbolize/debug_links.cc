@@ -1,0 +1,85 @@
+#include "symbolize/debug_links.h"
+
+#include <dwarf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace cprof::symbolize {
+namespace {
+
+std::string directory_of(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : path.substr(0, slash);
+}
+
+std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
+std::vector<std::string> split_candidates(const Unit& skeleton, const std::string& beside) {
+  std::string name(skeleton.dwo_name);
+  std::vector<std::string> paths;
+  if (name.starts_with('/')) paths.push_back(name);
+  else if (!skeleton.comp_dir.empty()) paths.push_back(std::string(skeleton.comp_dir) + "/" + name);
+  if (!name.starts_with('/')) paths.push_back(beside + "/" + name);
+  paths.push_back(beside + "/" + base_name(name));
+  return paths;
+}
+
+bool holds_unit(DwarfFile& file, uint64_t dwo_id) {
+  for (Unit& unit : file.units()) {
+    if (file.read_root(unit) && unit.dwo_id == dwo_id) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> supplementary_candidates(const std::string& link, const std::string& hex, const std::string& beside) {
+  std::vector<std::string> paths;
+  if (link.starts_with('/')) paths.push_back(link);
+  else paths.push_back(beside + "/" + link);
+  if (hex.size() > 2) paths.push_back("/usr/lib/debug/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2) + ".debug");
+  paths.push_back("/usr/lib/debug/.dwz/" + base_name(link));
+  return paths;
+}
+
+}  // namespace
+
+std::unique_ptr<DwarfFile> open_split_file(const Unit& skeleton, const DwarfFile& main, Diagnostics& diagnostics) {
+  for (const std::string& path : split_candidates(skeleton, directory_of(main.name()))) {
+    auto elf = object::ElfFile::open(path);
+    if (!elf) continue;
+    auto file = DwarfFile::load(**elf, ".dwo", diagnostics);
+    if (!file) continue;
+    file->adopt_skeleton(skeleton, main.sections());
+    if (holds_unit(*file, skeleton.dwo_id)) return file;
+    diagnostics.add("dwo_mismatch", Severity::kNotice, "a .dwo file belongs to another build and was not used", 1, path);
+  }
+  std::string package = main.name() + ".dwp";
+  if (access(package.c_str(), F_OK) == 0) {
+    diagnostics.add("dwp_unsupported", Severity::kNotice,
+                    "packages of split debug info (.dwp) are not read; keep the .dwo files for lines and inlined frames", 1, package);
+  } else {
+    diagnostics.add("dwo_missing", Severity::kNotice,
+                    "a .dwo file was not found; its code has lines but no inlined frames", 1, skeleton.dwo_name);
+  }
+  return nullptr;
+}
+
+std::unique_ptr<DwarfFile> open_supplementary_file(object::ElfFile& file, Diagnostics& diagnostics) {
+  auto section = file.section_data(".gnu_debugaltlink");
+  if (!section || section->empty()) return nullptr;
+  ByteReader reader(*section);
+  std::string link(reader.cstring());
+  auto id = reader.bytes(reader.remaining());
+  if (!reader.ok() || link.empty()) return nullptr;
+  for (const std::string& path : supplementary_candidates(link, object::to_hex(id), directory_of(file.name()))) {
+    auto elf = object::ElfFile::open(path);
+    if (!elf || !std::ranges::equal((*elf)->build_id(), id)) continue;
+    if (auto result = DwarfFile::load(**elf, "", diagnostics)) return result;
+  }
+  diagnostics.add("dwz_file_missing", Severity::kNotice,
+                  "the shared debug file that dwz made was not found; some names are missing", 1, link);
+  return nullptr;
+}
+
+}  // namespace cprof::symbolize
