@@ -48,7 +48,7 @@ struct CaptureOptions {
   size_t max_snapshots = 1000;
   unsigned frequency_hz = 1999;
   uint32_t stack_bytes = 32768;
-  double max_seconds = 10;
+  double max_seconds = 4;
 };
 
 // Empty when this machine lets us; else one line that says why not.
