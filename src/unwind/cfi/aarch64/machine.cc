@@ -1,63 +1,14 @@
 // aarch64: which CFI rows fit a compact rule, and the code that the toolchain and the kernel make without CFI.
 #include <elf.h>
 
-#include <limits>
-
-#include "unwind/cfi/expression.h"
 #include "unwind/cfi/machine.h"
+#include "unwind/cfi/rule_parts.h"
 
 namespace cprof::unwind {
 namespace {
 
-constexpr uint32_t kFp = 29, kLr = 30, kSp = 31;
+constexpr uint32_t kLr = 30;
 constexpr uint64_t kCalleeSaved = 0x7ffull << 19;  // AAPCS64: x19-x29
-
-template <typename T>
-bool fits(int64_t value) {
-  return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
-}
-
-cp_rule only(cp_cfa_kind kind) {
-  cp_rule rule{};
-  rule.cfa_kind = kind;
-  return rule;
-}
-
-bool set_cfa(const FrameState& state, cp_rule& rule) {
-  if (state.cfa_kind == FrameState::kRegisterOffset) {
-    if (!fits<int32_t>(state.cfa_offset)) return false;
-    if (state.cfa_register == kSp || state.cfa_register == kFp) {
-      rule.cfa_kind = state.cfa_register == kSp ? CP_CFA_SP : CP_CFA_FP;
-      rule.offset = static_cast<int32_t>(state.cfa_offset);
-      return true;
-    }
-    if (state.cfa_register >= CP_MAX_REGISTERS || !fits<int16_t>(state.cfa_offset)) return false;
-    rule.cfa_kind = CP_CFA_REG;
-    rule.narrow = {static_cast<int16_t>(state.cfa_offset), static_cast<int16_t>(state.cfa_register)};
-    return true;
-  }
-  auto deref = match_deref(state.cfa_expression());
-  if (!deref || (deref->number != kSp && deref->number != kFp)) return false;
-  if (!fits<int16_t>(deref->first) || !fits<int16_t>(deref->post)) return false;
-  rule.cfa_kind = deref->number == kSp ? CP_CFA_DEREF_SP : CP_CFA_DEREF_FP;
-  rule.deref = {static_cast<int16_t>(deref->first), static_cast<int16_t>(deref->post)};
-  return true;
-}
-
-bool set_frame_pointer(const FrameState& state, cp_rule& rule) {
-  const RegisterRule& fp = state.registers[kFp];
-  switch (fp.kind) {
-    case RegisterRule::kUnspecified:
-    case RegisterRule::kSameValue: return true;
-    case RegisterRule::kUndefined: rule.fp_kind = CP_FP_UNDEFINED; return true;
-    case RegisterRule::kOffset:
-      if (!fits<int16_t>(fp.value)) return false;
-      rule.fp_kind = CP_FP_AT_CFA;
-      rule.fp_offset = static_cast<int16_t>(fp.value);
-      return true;
-    default: return false;
-  }
-}
 
 // Called after set_frame_pointer: a return address beside the saved x29 needs no room of its own.
 bool set_return_address(const FrameState& state, cp_rule& rule) {
@@ -66,7 +17,6 @@ bool set_return_address(const FrameState& state, cp_rule& rule) {
     rule.ra_kind = CP_RA_IN_LR;
     return true;
   }
-  bool has_plain_cfa = rule.cfa_kind == CP_CFA_SP || rule.cfa_kind == CP_CFA_FP;
   if (lr.kind == RegisterRule::kOffset) {
     if (lr.value == -8) {
       rule.ra_kind = CP_RA_BELOW_CFA;
@@ -81,31 +31,22 @@ bool set_return_address(const FrameState& state, cp_rule& rule) {
       rule.fp_offset = static_cast<int16_t>(lr.value);
       return true;
     }
-  } else if (lr.kind != RegisterRule::kRegister) {
-    return false;
   }
-  if (!has_plain_cfa || !fits<int16_t>(rule.offset) || !fits<int16_t>(lr.value)) return false;
-  rule.ra_kind = lr.kind == RegisterRule::kOffset ? CP_RA_AT_SECOND : CP_RA_REGISTER;
-  rule.narrow = {static_cast<int16_t>(rule.offset), static_cast<int16_t>(lr.value)};
-  return true;
-}
-
-bool caller_sp_is_cfa(const FrameState& state) {
-  const RegisterRule& sp = state.registers[kSp];
-  return sp.kind == RegisterRule::kUnspecified || (sp.kind == RegisterRule::kValOffset && sp.value == 0);
+  return set_separate_return_address(lr, rule);
 }
 
 // Signed return addresses need no rule of their own: the step strips every return address.
 cp_rule classify(const FrameState& state, const Cie& cie) {
-  if (cie.return_register != kLr) return only(CP_CFA_BAD);
-  if (cie.is_signal_frame) return only(CP_CFA_SIGNAL);
-  if (state.registers[kLr].kind == RegisterRule::kUndefined) return only(CP_CFA_STOP);
-  if (state.cfa_kind == FrameState::kNoCfa) return only(CP_CFA_BAD);
+  if (cie.return_register != kLr) return bare_rule(CP_CFA_BAD);
+  if (cie.is_signal_frame) return bare_rule(CP_CFA_SIGNAL);
+  if (state.registers[kLr].kind == RegisterRule::kUndefined) return bare_rule(CP_CFA_STOP);
+  if (state.cfa_kind == FrameState::kNoCfa) return bare_rule(CP_CFA_BAD);
   cp_rule rule{};
-  if (caller_sp_is_cfa(state) && set_cfa(state, rule) && set_frame_pointer(state, rule) &&
+  const cp_machine& machine = cp_machine_aarch64;
+  if (caller_sp_is_cfa(state, machine) && set_cfa(state, machine, rule) && set_frame_pointer(state, machine, rule) &&
       set_return_address(state, rule))
     return rule;
-  return only(CP_CFA_COMPLEX);
+  return bare_rule(CP_CFA_COMPLEX);
 }
 
 // nop ends in 0xd5, udf #0 in 0x00.

@@ -2,27 +2,16 @@
 #include <elf.h>
 
 #include <cstring>
-#include <limits>
 
 #include "unwind/cfi/expression.h"
 #include "unwind/cfi/machine.h"
+#include "unwind/cfi/rule_parts.h"
 
 namespace cprof::unwind {
 namespace {
 
 constexpr uint32_t kRbx = 3, kRbp = 6, kRsp = 7, kRip = 16;
 constexpr uint64_t kCalleeSaved = 1u << kRbx | 1u << kRbp | 0xfu << 12;  // psABI: and r12-r15
-
-template <typename T>
-bool fits(int64_t value) {
-  return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
-}
-
-cp_rule only(cp_cfa_kind kind) {
-  cp_rule rule{};
-  rule.cfa_kind = kind;
-  return rule;
-}
 
 bool is_register_in_sigcontext(const FrameState& state, uint32_t number) {
   const RegisterRule& rule = state.registers[number];
@@ -39,82 +28,33 @@ bool is_signal_frame(const FrameState& state) {
          is_register_in_sigcontext(state, kRip) && is_register_in_sigcontext(state, kRbp);
 }
 
-bool set_cfa(const FrameState& state, cp_rule& rule) {
-  if (state.cfa_kind == FrameState::kRegisterOffset) {
-    if (!fits<int32_t>(state.cfa_offset)) return false;
-    if (state.cfa_register == kRsp || state.cfa_register == kRbp) {
-      rule.cfa_kind = state.cfa_register == kRsp ? CP_CFA_SP : CP_CFA_FP;
-      rule.offset = static_cast<int32_t>(state.cfa_offset);
-      return true;
-    }
-    if (state.cfa_register >= CP_MAX_REGISTERS || !fits<int16_t>(state.cfa_offset)) return false;
-    rule.cfa_kind = CP_CFA_REG;
-    rule.narrow = {static_cast<int16_t>(state.cfa_offset), static_cast<int16_t>(state.cfa_register)};
-    return true;
-  }
-  if (auto n = match_plt(state.cfa_expression())) {
-    rule.cfa_kind = CP_CFA_PLT;
-    rule.offset = static_cast<int32_t>(*n);
-    return true;
-  }
-  auto deref = match_deref(state.cfa_expression());
-  if (!deref || (deref->number != kRsp && deref->number != kRbp)) return false;
-  if (!fits<int16_t>(deref->first) || !fits<int16_t>(deref->post)) return false;
-  rule.cfa_kind = deref->number == kRsp ? CP_CFA_DEREF_SP : CP_CFA_DEREF_FP;
-  rule.deref = {static_cast<int16_t>(deref->first), static_cast<int16_t>(deref->post)};
+bool set_plt_cfa(const FrameState& state, cp_rule& rule) {
+  if (state.cfa_kind != FrameState::kCfaExpression) return false;
+  auto n = match_plt(state.cfa_expression());
+  if (!n) return false;
+  rule.cfa_kind = CP_CFA_PLT;
+  rule.offset = static_cast<int32_t>(*n);
   return true;
 }
 
 bool set_return_address(const FrameState& state, cp_rule& rule) {
   const RegisterRule& ra = state.registers[kRip];
   if (ra.kind == RegisterRule::kOffset && ra.value == -8) return true;
-  // The other places share the union with the CFA's offset, which then has 16 bits.
-  bool has_plain_cfa = rule.cfa_kind == CP_CFA_SP || rule.cfa_kind == CP_CFA_FP;
-  if (!has_plain_cfa || !fits<int16_t>(rule.offset) || !fits<int16_t>(ra.value)) return false;
-  if (ra.kind != RegisterRule::kOffset && ra.kind != RegisterRule::kRegister) return false;
-  rule.ra_kind = ra.kind == RegisterRule::kOffset ? CP_RA_AT_SECOND : CP_RA_REGISTER;
-  rule.narrow = {static_cast<int16_t>(rule.offset), static_cast<int16_t>(ra.value)};
-  return true;
-}
-
-bool set_frame_pointer(const FrameState& state, cp_rule& rule) {
-  const RegisterRule& rbp = state.registers[kRbp];
-  switch (rbp.kind) {
-    case RegisterRule::kUnspecified:
-    case RegisterRule::kSameValue: return true;
-    case RegisterRule::kUndefined: rule.fp_kind = CP_FP_UNDEFINED; return true;
-    case RegisterRule::kOffset:
-      if (!fits<int16_t>(rbp.value)) return false;
-      rule.fp_kind = CP_FP_AT_CFA;
-      rule.fp_offset = static_cast<int16_t>(rbp.value);
-      return true;
-    case RegisterRule::kExpression: {
-      auto at = match_register_plus_offset(state.expression(rbp));
-      if (!at || at->number != kRbp || !fits<int16_t>(at->offset)) return false;
-      rule.fp_kind = CP_FP_AT_FP;
-      rule.fp_offset = static_cast<int16_t>(at->offset);
-      return true;
-    }
-    default: return false;
-  }
-}
-
-bool caller_sp_is_cfa(const FrameState& state) {
-  const RegisterRule& rsp = state.registers[kRsp];
-  return rsp.kind == RegisterRule::kUnspecified || (rsp.kind == RegisterRule::kValOffset && rsp.value == 0);
+  return set_separate_return_address(ra, rule);
 }
 
 cp_rule classify(const FrameState& state, const Cie& cie) {
-  if (cie.return_register != kRip) return only(CP_CFA_BAD);
-  if (state.registers[kRip].kind == RegisterRule::kUndefined) return only(CP_CFA_STOP);
+  if (cie.return_register != kRip) return bare_rule(CP_CFA_BAD);
+  if (state.registers[kRip].kind == RegisterRule::kUndefined) return bare_rule(CP_CFA_STOP);
   if (state.cfa_kind == FrameState::kNoCfa || state.registers[kRip].kind == RegisterRule::kUnspecified)
-    return only(CP_CFA_BAD);
-  if (cie.is_signal_frame && is_signal_frame(state)) return only(CP_CFA_SIGNAL);
+    return bare_rule(CP_CFA_BAD);
+  if (cie.is_signal_frame && is_signal_frame(state)) return bare_rule(CP_CFA_SIGNAL);
   cp_rule rule{};
-  if (caller_sp_is_cfa(state) && set_cfa(state, rule) && set_return_address(state, rule) &&
-      set_frame_pointer(state, rule))
+  const cp_machine& machine = cp_machine_x86_64;
+  if (caller_sp_is_cfa(state, machine) && (set_plt_cfa(state, rule) || set_cfa(state, machine, rule)) &&
+      set_return_address(state, rule) && set_frame_pointer(state, machine, rule))
     return rule;
-  return only(CP_CFA_COMPLEX);
+  return bare_rule(CP_CFA_COMPLEX);
 }
 
 // Assemblers end padding with nop (0x90), int3, or a long nop whose displacement is zero.
@@ -123,7 +63,7 @@ bool is_padding(std::byte last) {
 }
 
 cp_rule pushed(int32_t bytes) {
-  cp_rule rule = only(CP_CFA_SP);
+  cp_rule rule = bare_rule(CP_CFA_SP);
   rule.offset = 8 + bytes;
   return rule;
 }
