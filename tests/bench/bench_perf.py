@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """cprof against perf, end to end and in turns: two busy threads, recorded to folded stacks.
 
 Each round runs, one after the other on the same machine:
@@ -7,7 +8,7 @@ Each round runs, one after the other on the same machine:
 Collection and everything after it count: the CPU time of the whole process tree, less what the target says it took in that
 very run. Then a 60 s recording of the whole machine for the collector's memory.
 
-    bench_perf.py --cprof PROGRAM --programs FOLDER [--rounds 3] [--seconds 30] [--json FILE] [--quick]
+    bench_perf.py [PROGRAM] [--programs FOLDER] [--rounds 3] [--seconds 30] [--json FILE] [--quick]
 
 Prints a markdown table; raw figures go to the JSON file. Requires: root, perf. Exit status 0 also when a goal is missed
 (it is a measurement); --check makes it 1.
@@ -123,8 +124,8 @@ def table(rows):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description="cprof against perf, end to end and in turns")
-    parser.add_argument("--cprof", default=os.environ.get("CPROF", "build/release/cprof"))
-    parser.add_argument("--programs", default=os.environ.get("CPROF_PROGRAMS", "build/release/tests/programs"))
+    parser.add_argument("cprof", nargs="?", default=os.environ.get("CPROF", "build/release/cprof"))
+    parser.add_argument("--programs", default=os.environ.get("CPROF_PROGRAMS"), help="default: tests/programs beside PROGRAM")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--machine-seconds", type=int, default=60)
@@ -133,6 +134,8 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true", help="one short round: to try the bench itself")
     parser.add_argument("--check", action="store_true", help="status 1 when a goal is missed")
     options = parser.parse_args()
+    options.cprof = os.path.abspath(options.cprof)
+    options.programs = options.programs or os.path.join(os.path.dirname(options.cprof), "tests", "programs")
     if options.quick:
         options.rounds, options.seconds, options.machine_seconds = 1, 3, 5
     return options

@@ -3,6 +3,10 @@
 Requires nothing: no privileges, no perf events.
 """
 
+# verifies: CL1, CL2, CL3, H1
+# covers: convert --output --format
+# covers: report --tree
+
 import gzip
 import os
 import random

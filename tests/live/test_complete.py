@@ -4,6 +4,8 @@ test_complete.py PROGRAM; PROGRAM is a test program or one of REAL.
 Requires: root or CAP_PERFMON, perf_event_open, the program.
 """
 
+# verifies: A2, CL4
+
 import os
 import sys
 

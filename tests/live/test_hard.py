@@ -3,6 +3,9 @@
 Requires: root or CAP_PERFMON, perf_event_open; the small disk needs root and mount.
 """
 
+# verifies: H3, CL1, A1
+# covers: record --event --count --stack-size --output --format
+
 import os
 import random
 import signal
@@ -129,7 +132,7 @@ class FullDisk(harness.Live):
         small = self.path("small")
         os.mkdir(small)
         if subprocess.run([mount, "-t", "tmpfs", "-o", "size=16k", "tmpfs", small], stderr=subprocess.DEVNULL).returncode != 0:
-            self.skipTest("needs to mount a tmpfs")
+            self.skipTest("needs mount of a tmpfs")
         self.addCleanup(subprocess.run, [umount, "-l", small])
         done = self.record([harness.program("nofp_gcc"), "0.7"], outputs=("small/out.pftrace",), expect=1)
         self.assertTrue([line for line in done.lines() if "No space left" in line and "out.pftrace" in line], done.stderr)

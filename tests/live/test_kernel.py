@@ -3,6 +3,9 @@
 Requires: root; the unprivileged part needs setpriv and a perf_event_paranoid of 2 or less.
 """
 
+# verifies: A3
+# covers: record --no-kernel
+
 import os
 import sys
 
@@ -23,7 +26,7 @@ class Kernel(harness.Live):
     def test_user_root_to_kernel_leaf(self):
         with open("/proc/kallsyms") as file:
             if int(file.readline().split()[0], 16) == 0:
-                self.skipTest("needs readable /proc/kallsyms")
+                self.skipTest("needs kallsyms with addresses")
         self.record(self.dd())
         folded = self.folded()
         in_kernel = folded.only(lambda frames: frames[-1].endswith("_[k]"))
@@ -52,7 +55,7 @@ class KallsymsHidden(harness.Live):
             with open(path, "w") as file:
                 file.write("2")
         except OSError:
-            self.skipTest(f"needs to write {path}")
+            self.skipTest("needs root that may write kptr_restrict")
         try:
             done = self.record([harness.tool("dd"), *Kernel.DD])
         finally:
@@ -67,8 +70,6 @@ class KallsymsHidden(harness.Live):
 class Unprivileged(harness.Live):
     def test_user_stacks_without_privileges(self):
         harness.need_root()
-        if harness.paranoid_level() > 2:
-            self.skipTest("needs kernel.perf_event_paranoid of 2 or less")
         os.chmod(self.folder, 0o777)
         setpriv = harness.tool("setpriv")
         level = "/proc/sys/kernel/perf_event_paranoid"

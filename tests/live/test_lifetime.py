@@ -3,6 +3,9 @@
 Requires: root or CAP_PERFMON, perf_event_open; pid reuse: root and a pid namespace.
 """
 
+# verifies: A4, CL5
+# covers: record --pid --duration --freq --all-cpus --by
+
 import os
 import subprocess
 import sys
@@ -61,7 +64,7 @@ class Lifetime(harness.Live):
             if done.status != 3:
                 break
         if done.status == 3:
-            self.skipTest("needs /proc/sys/kernel/ns_last_pid")
+            self.skipTest("needs namespaces whose ns_last_pid can be written")
         self.assertEqual(done.status, 0, done.stderr)
         folded = self.folded()
         for comm, function in (("reuse_first", "first_life"), ("reuse_second", "second_life")):

@@ -3,6 +3,10 @@
 Requires: root or CAP_PERFMON, perf_event_open.
 """
 
+# verifies: H5, H1
+# covers: record --save-raw
+# covers: convert --output
+
 import os
 import sys
 

@@ -3,6 +3,10 @@
 Requires: root or CAP_PERFMON, perf_event_open.
 """
 
+# verifies: A10, CL2, CL4, CL7
+# covers: record --by
+# covers: convert --weight
+
 import os
 import sys
 

@@ -3,7 +3,11 @@
 Requires: root or CAP_PERFMON, perf_event_open.
 """
 
+# verifies: A2
+# covers: record --max-depth --stack-size --freq
+
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
@@ -34,7 +38,12 @@ class UnwindCases(harness.Live):
 
     def test_vfork(self):
         """UNW-03: every sample inside vfork holds its callers."""
-        folded = self.stacks_of("vfork_loop", "-F", "4999")
+        harness.need_root()  # a task's own timer hardly ever fires in a loop of forks: sample the CPUs
+        target = subprocess.Popen([harness.program("vfork_loop"), "4"], start_new_session=True)
+        self.addCleanup(target.wait)
+        self.addCleanup(target.kill)
+        self.cprof("record", "-a", "-F", "4999", "-d", "2", "-o", self.path("out.folded"))
+        folded = self.folded().of_comm("vfork_loop")
         inside = folded.only(lambda frames: any("vfork" in frame for frame in frames[1:] if not frame.startswith("run_")))
         self.assertGreater(inside.total, 20)
         self.assertEqual(inside.count_with("main", "run_vforks"), inside.total)

@@ -6,6 +6,8 @@
 // side guesses, so it is enough that 98 % agree and that none of our frames is impossible. Prints a table, every
 // disagreement (up to a bound) and the CPU time per sample of both.
 //
+// verifies: A2o
+//
 // Requires: perf_event_open with user stacks (root or CAP_PERFMON). Exit status: 0 good, 1 not, 77 cannot run here.
 
 #include <fcntl.h>
@@ -249,6 +251,7 @@ class Comparison {
     else if (common == ours.frames.size()) ++tally.shorter, verdict = "shorter";
     else ++tally.differing, verdict = "differs";
     if (!verdict && wrong) verdict = "wrong frame";
+    if (!verdict && options_.verbose && !ours.is_complete()) verdict = "incomplete";
     if (verdict) print_disagreement(verdict, is_apart, snapshot, reference, ours);
   }
 

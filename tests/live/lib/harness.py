@@ -46,7 +46,7 @@ def paranoid_level():
         with open("/proc/sys/kernel/perf_event_paranoid") as file:
             return int(file.read())
     except OSError:
-        raise unittest.SkipTest("needs a kernel with perf events")
+        raise unittest.SkipTest("needs perf events in the kernel")
 
 
 def need_perf():
@@ -67,10 +67,11 @@ class Summary:
         self.reasons = {}
         if complete:
             for line in text[complete.end() :].splitlines()[1:]:
-                reason = re.match(r"  ([a-z][a-z-]*): ([\d,]+)", line)
-                if not reason:
+                if not line.startswith("  "):
                     break
-                self.reasons[reason[1]] = number(reason[2])
+                reason = re.match(r"  ([a-z][a-z-]*): ([\d,]+)", line)  # what a reason means may go on below it
+                if reason:
+                    self.reasons[reason[1]] = number(reason[2])
         self.samples = self._count("samples")
         self.lost = self._count("lost")
 

@@ -52,7 +52,8 @@ class FoldedText(unittest.TestCase):
 
 class SummaryText(unittest.TestCase):
     def test_reasons(self):
-        summary = Summary("samples: 1,200, lost: 3\nstacks complete: 99.75 % (1,197 of 1,200)\n  max-depth: 2\n  no-mapping: 1\nnext\n")
+        summary = Summary("samples: 1,200, lost: 3\nstacks complete: 99.75 % (1,197 of 1,200)\n  max-depth: 2 (0.2 %): a\n        text: 7\n"
+                          "  no-mapping: 1\nnext\n")
         self.assertEqual((summary.complete, summary.total, summary.lost), (1197, 1200, 3))
         self.assertEqual(summary.reasons, {"max-depth": 2, "no-mapping": 1})
 
