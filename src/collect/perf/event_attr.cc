@@ -29,6 +29,7 @@ perf_event_attr common_attr(const AttrChoices& choices) {
   attr.inherit = choices.inherit;
   attr.exclude_kernel = !choices.kernel;
   attr.exclude_hv = !choices.kernel;
+  if (choices.count_lost) attr.read_format = PERF_FORMAT_LOST;
   attr.watermark = 1;
   attr.wakeup_watermark = choices.wakeup_bytes;
   attr.enable_on_exec = choices.enable_on_exec;

@@ -39,18 +39,23 @@ EventSet::EventSet(PerfApi& api, const PerfOptions& options, event::RecordDecode
   pages_ = std::max(kFewestPages, power_of_two_at_most(wanted));
 }
 
+// 0, or why not. On ourselves, disabled, closed at once.
+int EventSet::open_on_self(perf_event_attr attr) {
+  attr.disabled = 1;
+  attr.enable_on_exec = attr.inherit = 0;
+  int fd = api_.open(attr, 0, -1, 0);
+  if (fd < 0) return -fd;
+  Fd closed_at_once(fd);
+  return 0;
+}
+
 // Tried on ourselves: whether an event exists does not depend on the target. Kernel samples are given up for all events
 // when one is refused with them and allowed without.
 Result<void> EventSet::probe_one(EventSpec& spec) {
   auto open_probe = [&](bool kernel) {
     AttrChoices choices = choices_;
     choices.kernel = kernel;
-    choices.enable_on_exec = choices.inherit = false;
-    choices.start_disabled = true;
-    int fd = api_.open(sampling_attr(spec, choices), 0, -1, 0);
-    if (fd < 0) return -fd;
-    Fd closer(fd);
-    return 0;
+    return open_on_self(sampling_attr(spec, choices));
   };
   int error = open_probe(choices_.kernel);
   if (is_forbidden(error) && choices_.kernel && open_probe(false) == 0) {
@@ -68,6 +73,10 @@ Result<void> EventSet::probe_one(EventSpec& spec) {
 }
 
 Result<void> EventSet::probe(std::vector<EventSpec>& specs) {
+  AttrChoices with_lost = choices_;
+  with_lost.count_lost = true;
+  with_lost.kernel = false;
+  choices_.count_lost = open_on_self(side_band_attr(with_lost)) == 0;
   std::vector<EventSpec> found;
   for (EventSpec& spec : specs) {
     TRY(probe_one(spec));
@@ -211,7 +220,10 @@ Result<void> EventSet::reopen_samplers(uint32_t stack_bytes, std::span<const int
       return opened;
     }
   }
-  for (size_t i = 0; i < rings_.size(); i++) rings_[i].samplers = std::move(fresh[i]);
+  for (size_t i = 0; i < rings_.size(); i++) {
+    rings_[i].lost_of_closed += lost_of(rings_[i].samplers);
+    rings_[i].samplers = std::move(fresh[i]);
+  }
   return {};
 }
 
@@ -227,6 +239,18 @@ Result<void> EventSet::follow_cpus(std::span<const int> cpus, std::span<const in
     if (!there) TRY(open_cpu(cpu, tids));
   }
   return {};
+}
+
+uint64_t EventSet::lost_of(std::span<const Fd> events) const {
+  uint64_t lost = 0;
+  for (const Fd& fd : events) lost += api_.lost(fd.get());
+  return lost;
+}
+
+uint64_t EventSet::lost_untold(const CpuRing& ring) const {
+  if (!choices_.count_lost || ring.retired) return 0;
+  uint64_t lost = ring.lost_of_closed + lost_of(ring.samplers) + lost_of(ring.side_band) + api_.lost(ring.owner.get());
+  return lost > ring.lost_reported ? lost - ring.lost_reported : 0;
 }
 
 void EventSet::retire(CpuRing& ring) {

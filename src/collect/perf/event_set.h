@@ -27,6 +27,8 @@ struct CpuRing {
   bool retired = false;
   bool pollable = true;          // no hang-up seen on the owner
   uint64_t last_read_ns = 0;     // time of the last record taken
+  uint64_t lost_reported = 0;    // by LOST records
+  uint64_t lost_of_closed = 0;   // counted by events that were closed meanwhile
   uint64_t keep_from = 0;        // position of the first undelivered record
 };
 
@@ -45,6 +47,8 @@ class EventSet {
   Result<void> follow_cpus(std::span<const int> cpus, std::span<const int32_t> tids);
   // Lets go of a gone ring that was read to its end. Its place in rings() stays, so that indexes stay.
   void retire(CpuRing& ring);
+  // What was lost at the end of a ring without another record to tell it.
+  uint64_t lost_untold(const CpuRing& ring) const;
   void enable_samplers();
   void disable_all();
 
@@ -62,6 +66,8 @@ class EventSet {
   Result<Ring> map_ring(int fd);
   Result<void> share_ring(const Fd& event, const Fd& owner);
   void note_id(const Fd& event, const perf_event_attr& attr, uint32_t metric);
+  uint64_t lost_of(std::span<const Fd> events) const;
+  int open_on_self(perf_event_attr attr);
   Result<void> probe_one(EventSpec& spec);
 
   PerfApi& api_;

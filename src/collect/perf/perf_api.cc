@@ -23,6 +23,12 @@ class KernelPerfApi final : public PerfApi {
     return 0;
   }
   void unmap(void* address, size_t bytes) override { munmap(address, bytes); }
+  uint64_t lost(int fd) override {
+    struct {
+      uint64_t value, lost;
+    } counts{};
+    return read(fd, &counts, sizeof(counts)) == sizeof(counts) ? counts.lost : 0;
+  }
   int control(int fd, unsigned long request, unsigned long argument) override {
     return ioctl(fd, request, argument) < 0 ? -errno : 0;
   }

@@ -16,6 +16,8 @@ class PerfApi {
   virtual int open(const perf_event_attr& attr, int32_t pid, int cpu, unsigned long flags) = 0;
   virtual int map(int fd, size_t bytes, void** address) = 0;
   virtual void unmap(void* address, size_t bytes) = 0;
+  // Records that the event could not write, of PERF_FORMAT_LOST; 0 when the kernel does not count them.
+  virtual uint64_t lost(int fd) = 0;
   virtual int control(int fd, unsigned long request, unsigned long argument) = 0;
 };
 

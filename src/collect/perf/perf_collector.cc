@@ -270,12 +270,13 @@ Result<void> PerfCollector::close() {
   if (closed_ || !sink_) return {};
   closed_ = true;
   events_->disable_all();
-  auto drained = pass(true);
+  Result<void> drained;
+  if (auto passed = pass(true); !passed) drained = std::unexpected(passed.error());
   if (command_) command_->has_ended();
   uint64_t end = clock_ns(CLOCK_MONOTONIC);
+  if (drained) drained = tell_untold_losses(end);
   Result<void> finished = sink_->finish(end);
-  if (!drained) return std::unexpected(drained.error());
-  return finished;
+  return drained ? finished : drained;
 }
 
 std::optional<int32_t> PerfCollector::command_pid() const {

@@ -59,7 +59,8 @@ class PerfCollector final : public event::Collector {
   size_t read_batch();
   uint64_t safe_bound(bool everything) const;
   Result<void> deliver(uint64_t until_ns);
-  Result<void> deliver_record(std::span<const std::byte> record);
+  Result<void> deliver_record(const event::RecordSorter::Item& item);
+  Result<void> tell_untold_losses(uint64_t now_ns);
   void note_event(const event::Event& event);
   void release_rings();
   void retire_rings();

@@ -80,11 +80,11 @@ Result<size_t> PerfCollector::pass(bool everything) {
 }
 
 Result<void> PerfCollector::deliver(uint64_t until_ns) {
-  return sorter_.deliver(until_ns, [this](const event::RecordSorter::Item& item) { return deliver_record(item.record); });
+  return sorter_.deliver(until_ns, [this](const event::RecordSorter::Item& item) { return deliver_record(item); });
 }
 
-Result<void> PerfCollector::deliver_record(std::span<const std::byte> record) {
-  switch (decoder_.decode(record, event_)) {
+Result<void> PerfCollector::deliver_record(const event::RecordSorter::Item& item) {
+  switch (decoder_.decode(item.record, event_)) {
     case event::DecodeOutcome::kEvent: break;
     case event::DecodeOutcome::kIgnored: return {};
     case event::DecodeOutcome::kUnknown:
@@ -94,8 +94,22 @@ Result<void> PerfCollector::deliver_record(std::span<const std::byte> record) {
       diagnostics_.add("records_malformed", Severity::kDataLoss, "records from the kernel that make no sense");
       return {};
   }
+  if (const auto* lost = std::get_if<event::Lost>(&event_)) events_->rings()[item.source].lost_reported += lost->count;
   note_event(event_);
   return sink_->on_event(event_);
+}
+
+// The kernel tells a loss with the next record that fits; at the end of a recording there may be none.
+Result<void> PerfCollector::tell_untold_losses(uint64_t now_ns) {
+  for (const CpuRing& ring : events_->rings()) {
+    uint64_t untold = events_->lost_untold(ring);
+    if (untold == 0) continue;
+    event_ = event::Lost{.time_ns = now_ns, .cpu = static_cast<uint32_t>(ring.cpu), .kind = event::LostKind::kRecords,
+                         .count = untold};
+    note_event(event_);
+    TRY(sink_->on_event(event_));
+  }
+  return {};
 }
 
 void PerfCollector::note_event(const event::Event& event) {
