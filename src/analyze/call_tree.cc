@@ -11,7 +11,9 @@ using profile::Profile;
 
 class Merger {
  public:
-  Merger(const Profile& profile, const Groups& groups) : profile_(profile), groups_(groups) { tree_.nodes.push_back({}); }
+  Merger(const Profile& profile, const Groups& groups) : profile_(profile), groups_(groups) {
+    tree_.nodes.push_back({});
+  }
 
   uint32_t child(uint32_t parent, uint32_t group) {
     auto& nodes = tree_.nodes;
@@ -21,9 +23,7 @@ class Merger {
     });
   }
 
-  void add_self(uint32_t node, int64_t weight) {
-    tree_.nodes[node].self = add_clamped(tree_.nodes[node].self, weight);
-  }
+  void add_self(uint32_t node, int64_t weight) { tree_.nodes[node].self = add_clamped(tree_.nodes[node].self, weight); }
 
   // The sites that carry weight, hung below `top`. Sites come after their parents, so one pass places them all.
   void add_sites(uint32_t top, const std::vector<int64_t>& weights) {

@@ -15,16 +15,16 @@
 namespace cprof::analyze {
 
 struct Frame {
-  std::string_view name;            // never empty: "f(int)", "[libx.so+0x4080]", "[unknown]", "[truncated]"
-  std::string_view module;          // base name of the mapped file, "" unknown
-  std::string_view file;            // source file, "" unknown
-  uint32_t source_line = 0;         // 0 unknown
-  profile::LocationId location{};   // invalid: [unknown] or [truncated]
-  profile::FunctionId function{};   // invalid when the location has no name
-  uint16_t line = 0;                // index into the location's lines
+  std::string_view name;           // never empty: "f(int)", "[libx.so+0x4080]", "[unknown]", "[truncated]"
+  std::string_view module;         // base name of the mapped file, "" unknown
+  std::string_view file;           // source file, "" unknown
+  uint32_t source_line = 0;        // 0 unknown
+  profile::LocationId location{};  // invalid: [unknown] or [truncated]
+  profile::FunctionId function{};  // invalid when the location has no name
+  uint16_t line = 0;               // index into the location's lines
   profile::FrameKind kind = profile::FrameKind::kUnknown;
-  bool is_inlined = false;          // has no frame of its own: lives in the frame before it
-  bool is_named = false;            // name comes from a symbol
+  bool is_inlined = false;  // has no frame of its own: lives in the frame before it
+  bool is_named = false;    // name comes from a symbol
 };
 
 class FrameWalker {

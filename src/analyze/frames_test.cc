@@ -15,7 +15,8 @@ class Frames : public testing::Test {
     return {.function = b.function({.name = b.intern(name), .file = b.intern("x.cc")}), .line = number};
   }
   LocationId at(uint64_t address, std::vector<Line> lines = {}, FrameKind kind = FrameKind::kUser) {
-    const LocationId id = b.location({.mapping = lib, .address = 0x10000 + address, .file_address = address, .kind = kind});
+    const LocationId id =
+        b.location({.mapping = lib, .address = 0x10000 + address, .file_address = address, .kind = kind});
     b.set_lines(id, lines);
     return id;
   }
@@ -30,7 +31,8 @@ class Frames : public testing::Test {
 };
 
 TEST_F(Frames, ExpandInlinedFunctionsOutermostFirst) {
-  const CallSiteId leaf = b.stack(std::vector{at(1, {line("main", 5)}), at(2, {line("inner", 7), line("middle"), line("outer")})});
+  const CallSiteId leaf =
+      b.stack(std::vector{at(1, {line("main", 5)}), at(2, {line("inner", 7), line("middle"), line("outer")})});
   const Profile p = b.take();
   FrameWalker walker(p);
   const auto frames = walker.frames(leaf);
@@ -69,7 +71,8 @@ TEST_F(Frames, StacksCutAtTheRootBeginWithAMark) {
 TEST_F(Frames, AWalkThroughAnyOrderOfStacksGivesTheSameFrames) {
   std::vector<CallSiteId> leaves;
   std::vector<LocationId> functions;
-  for (uint64_t i = 0; i < 5; ++i) functions.push_back(at(i + 1, {line("in" + std::to_string(i)), line("f" + std::to_string(i))}));
+  for (uint64_t i = 0; i < 5; ++i)
+    functions.push_back(at(i + 1, {line("in" + std::to_string(i)), line("f" + std::to_string(i))}));
   uint32_t random = 7;
   for (int i = 0; i < 200; ++i) {
     std::vector<LocationId> stack;

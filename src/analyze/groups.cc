@@ -102,7 +102,8 @@ GroupName Groups::name(uint32_t group) const {
   const Row& row = rows_[group];
   const Location& location = profile_.locations[row.location.index()];
   GroupName name{.text = {}, .module = {}, .kind = location.kind, .is_inlined = row.is_inlined};
-  if (const StringId path = path_of(profile_, location); path.valid()) name.module = profile::base_name(profile_.text(path));
+  if (const StringId path = path_of(profile_, location); path.valid())
+    name.module = profile::base_name(profile_.text(path));
 
   const bool by_address = granularity_ == Granularity::kAddresses;
   if (!row.is_named) {
@@ -114,7 +115,8 @@ GroupName Groups::name(uint32_t group) const {
   const profile::Function& function = profile_.functions[line.function.index()];
   name.text = profile_.text(function.name);
   if (by_address)
-    name.text = fmt::format("{:#x} {}", location.file_address != 0 ? location.file_address : location.address, name.text);
+    name.text =
+        fmt::format("{:#x} {}", location.file_address != 0 ? location.file_address : location.address, name.text);
   if (granularity_ != Granularity::kFunctions && line.line != 0)
     name.text += fmt::format(" {}:{}", profile::base_name(profile_.text(function.file)), line.line);
   return name;

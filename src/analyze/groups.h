@@ -19,14 +19,14 @@ enum class Granularity : uint8_t {
   kLines,      // a function's source line; code without names: one group per module
   kAddresses,  // an address, and each function inlined there
 };
-std::string_view name_of(Granularity granularity);                      // "functions"
+std::string_view name_of(Granularity granularity);  // "functions"
 std::optional<Granularity> granularity_from(std::string_view name);
 
 struct GroupName {
-  std::string text;             // "f(int)", "f(int) x.cc:12", "0x4080 f(int)", "[libx.so]"
-  std::string_view module;      // base name of the mapped file, "" unknown
+  std::string text;         // "f(int)", "f(int) x.cc:12", "0x4080 f(int)", "[libx.so]"
+  std::string_view module;  // base name of the mapped file, "" unknown
   profile::FrameKind kind = profile::FrameKind::kUnknown;
-  bool is_inlined = false;      // everywhere it was seen
+  bool is_inlined = false;  // everywhere it was seen
 };
 
 class Groups {
@@ -50,9 +50,9 @@ class Groups {
 
   const profile::Profile& profile_;
   Granularity granularity_;
-  std::vector<uint32_t> first_;    // by location: index into groups_
-  std::vector<uint32_t> groups_;   // one per line of each location, one for a location without lines
-  std::vector<Row> rows_;          // one frame that stands for each group
+  std::vector<uint32_t> first_;   // by location: index into groups_
+  std::vector<uint32_t> groups_;  // one per line of each location, one for a location without lines
+  std::vector<Row> rows_;         // one frame that stands for each group
 };
 
 }  // namespace cprof::analyze

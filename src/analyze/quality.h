@@ -12,15 +12,15 @@
 namespace cprof::analyze {
 
 struct StackQuality {
-  uint64_t samples = 0;                 // all
-  uint64_t without_stack = 0;           // shown as [unknown]
-  uint64_t unwound = 0;                 // had a user stack to unwind: all but StackEnd::kNotUnwound
-  uint64_t incomplete = 0;              // of those, how many did not reach their root
+  uint64_t samples = 0;        // all
+  uint64_t without_stack = 0;  // shown as [unknown]
+  uint64_t unwound = 0;        // had a user stack to unwind: all but StackEnd::kNotUnwound
+  uint64_t incomplete = 0;     // of those, how many did not reach their root
   std::array<uint64_t, static_cast<size_t>(profile::StackEnd::kCount)> by_end{};
-  uint64_t frames = 0;                  // over all samples, inlined ones too
+  uint64_t frames = 0;  // over all samples, inlined ones too
   uint64_t unnamed_frames = 0;
   struct Module {
-    std::string_view path;              // "" no file at all
+    std::string_view path;  // "" no file at all
     uint64_t unnamed_frames = 0;
   };
   std::vector<Module> unnamed_by_module;  // most first

@@ -11,9 +11,9 @@
 namespace cprof::analyze {
 
 struct SiteTotals {
-  std::vector<int64_t> whole;   // by site: weight of stacks that end there
-  std::vector<int64_t> cut;     // the same for stacks that lost their root side ([truncated]); empty when none did
-  int64_t unknown = 0;          // of samples without a stack
+  std::vector<int64_t> whole;  // by site: weight of stacks that end there
+  std::vector<int64_t> cut;    // the same for stacks that lost their root side ([truncated]); empty when none did
+  int64_t unknown = 0;         // of samples without a stack
   int64_t total = 0;
 
   int64_t self(size_t site) const { return add_clamped(whole[site], cut.empty() ? 0 : cut[site]); }

@@ -10,11 +10,11 @@
 namespace cprof::analyze {
 
 struct ThreadRow {
-  profile::ThreadId thread{};     // invalid: untimed values that name no thread
+  profile::ThreadId thread{};  // invalid: untimed values that name no thread
   uint64_t samples = 0;
   int64_t weight = 0;
-  uint64_t on_cpu_ns = 0;         // 0 without switch records
-  uint64_t first_ns = 0, last_ns = 0;   // of its samples
+  uint64_t on_cpu_ns = 0;              // 0 without switch records
+  uint64_t first_ns = 0, last_ns = 0;  // of its samples
 };
 
 // Heaviest first, threads without any sample, value or time on a CPU left out.

@@ -78,9 +78,8 @@ std::vector<TopRow> top_functions(const Profile& profile, const Groups& groups, 
   unknown.self = add_clamped(unknown.self, totals.unknown);
   unknown.total = add_clamped(unknown.total, totals.unknown);
   std::erase_if(rows, [](const TopRow& row) { return row.self == 0 && row.total == 0; });
-  std::ranges::stable_sort(rows, [](const TopRow& a, const TopRow& b) {
-    return a.self != b.self ? a.self > b.self : a.total > b.total;
-  });
+  std::ranges::stable_sort(
+      rows, [](const TopRow& a, const TopRow& b) { return a.self != b.self ? a.self > b.self : a.total > b.total; });
   return rows;
 }
 

@@ -12,7 +12,7 @@ namespace cprof::analyze {
 struct TopRow {
   uint32_t group = 0;
   int64_t self = 0;
-  int64_t total = 0;   // recursion counts once per stack
+  int64_t total = 0;  // recursion counts once per stack
 };
 
 // Largest self first, then largest total; rows of weight 0 are left out. Inlined functions count as functions.

@@ -29,9 +29,15 @@ class Views : public testing::Test {
     return id;
   }
   void sample(std::vector<LocationId> root_first, int64_t weight = 10, StackEnd end = StackEnd::kComplete) {
-    b.add_sample({.time_ns = ++now, .weight = weight, .thread = thread, .site = b.stack(root_first), .metric = clock, .end = end});
+    b.add_sample({.time_ns = ++now,
+                  .weight = weight,
+                  .thread = thread,
+                  .site = b.stack(root_first),
+                  .metric = clock,
+                  .end = end});
   }
-  std::map<std::string, std::pair<int64_t, int64_t>> top(const Profile& p, Granularity granularity = Granularity::kFunctions) {
+  std::map<std::string, std::pair<int64_t, int64_t>> top(const Profile& p,
+                                                         Granularity granularity = Granularity::kFunctions) {
     const Groups groups(p, granularity);
     std::map<std::string, std::pair<int64_t, int64_t>> out;
     for (const TopRow& row : top_functions(p, groups, sum_by_site(p, sample_weights(p, {}))))
@@ -86,7 +92,8 @@ TEST_F(Views, GranularityFoldsAddressesLinesAndFunctions) {
   const Profile p = b.take();
   EXPECT_EQ(top(p), (Top{{"f", {3, 3}}}));
   EXPECT_EQ(top(p, Granularity::kLines), (Top{{"f x.cc:1", {2, 2}}, {"f x.cc:2", {1, 1}}}));
-  EXPECT_EQ(top(p, Granularity::kAddresses), (Top{{"0x10 f x.cc:1", {1, 1}}, {"0x11 f x.cc:1", {1, 1}}, {"0x20 f x.cc:2", {1, 1}}}));
+  EXPECT_EQ(top(p, Granularity::kAddresses),
+            (Top{{"0x10 f x.cc:1", {1, 1}}, {"0x11 f x.cc:1", {1, 1}}, {"0x20 f x.cc:2", {1, 1}}}));
 }
 
 TEST_F(Views, UnnamedCodeIsOneRowPerModule) {
@@ -94,7 +101,8 @@ TEST_F(Views, UnnamedCodeIsOneRowPerModule) {
   sample({at(0x30, {line("[app+0x30]")})});
   const Profile p = b.take();
   EXPECT_EQ(top(p), (Top{{"[app]", {2, 2}}}));
-  EXPECT_EQ(top(p, Granularity::kAddresses), (Top{{"[app+0x10]", {0, 1}}, {"[app+0x20]", {1, 1}}, {"[app+0x30]", {1, 1}}}));
+  EXPECT_EQ(top(p, Granularity::kAddresses),
+            (Top{{"[app+0x10]", {0, 1}}, {"[app+0x20]", {1, 1}}, {"[app+0x30]", {1, 1}}}));
 }
 
 TEST_F(Views, OneNameInTwoFilesIsTwoFunctions) {
@@ -193,7 +201,8 @@ TEST_F(Views, QualityCountsEndsAndNames) {
 }
 
 TEST_F(Views, ThreadsHaveTheirShareAndTimeOnACpu) {
-  const ThreadId idle = b.add_thread(ProcessId(size_t{0}), 2, "idle"), waiting = b.add_thread(ProcessId(size_t{0}), 3, "w");
+  const ThreadId idle = b.add_thread(ProcessId(size_t{0}), 2, "idle"),
+                 waiting = b.add_thread(ProcessId(size_t{0}), 3, "w");
   sample({at(1)});
   sample({at(1)});
   b.profile().on_cpu = {{.thread = waiting, .start_ns = 5, .end_ns = 9}};

@@ -59,7 +59,8 @@ MetricId default_metric(const Profile& profile) {
 Weights sample_weights(const Profile& profile, const WeightSelection& selection) {
   const Kind kind = selection.kind;
   MetricId metric = selection.metric;
-  if (!metric.valid()) metric = kind == Kind::kSamples && !profile.timed() ? counting_metric(profile) : default_metric(profile);
+  if (!metric.valid())
+    metric = kind == Kind::kSamples && !profile.timed() ? counting_metric(profile) : default_metric(profile);
 
   Weights weights{.of_samples = std::vector<int64_t>(profile.samples.size()),
                   .of_aggregates = std::vector<int64_t>(profile.aggregates.size()),

@@ -18,8 +18,8 @@ struct WeightSelection {
     kWall,     // each sample counts what `wall` says
   };
   Kind kind = Kind::kSamples;
-  profile::MetricId metric{};            // invalid: the default metric
-  std::span<const uint64_t> wall = {};   // nanoseconds, one each in profile.samples' order (timeline::wall_weights)
+  profile::MetricId metric{};           // invalid: the default metric
+  std::span<const uint64_t> wall = {};  // nanoseconds, one each in profile.samples' order (timeline::wall_weights)
 };
 
 struct Weights {

@@ -1,6 +1,6 @@
-// Interning keeps no second copy of a key: each index holds (hash, row number) and compares with the row in the Profile.
-// Locations that an import knows by name only get their address last, in take(), when all real addresses of their
-// mapping are known: writers and Perfetto's importer need one unique, non-zero address per location.
+// Interning keeps no second copy of a key: each index holds (hash, row number) and compares with the row in the
+// Profile. Locations that an import knows by name only get their address last, in take(), when all real addresses of
+// their mapping are known: writers and Perfetto's importer need one unique, non-zero address per location.
 #include "profile/builder.h"
 
 #include <algorithm>
@@ -165,8 +165,8 @@ CallSiteId ProfileBuilder::site(CallSiteId parent, LocationId location) {
   }));
 }
 
-// A stack's sites were mostly made in one go, so they lie side by side: walking them to compare costs a few cache lines,
-// while asking for each site anew would cost a miss per frame.
+// A stack's sites were mostly made in one go, so they lie side by side: walking them to compare costs a few cache
+// lines, while asking for each site anew would cost a miss per frame.
 bool ProfileBuilder::is_stack(CallSiteId leaf, std::span<const LocationId> root_first) const {
   const CallSite* site = &profile_.sites[leaf.index()];
   if (site->depth + size_t{1} != root_first.size()) return false;
@@ -220,8 +220,8 @@ LabelSetId ProfileBuilder::label_set(std::span<const Label> labels) {
 
 void ProfileBuilder::add_aggregate(const Aggregate& aggregate) {
   auto& rows = profile_.aggregates;
-  const uint64_t hash =
-      hash_of(aggregate.site.value, uint64_t{aggregate.metric.value} << 32 | aggregate.labels.value, aggregate.thread.value);
+  const uint64_t hash = hash_of(aggregate.site.value, uint64_t{aggregate.metric.value} << 32 | aggregate.labels.value,
+                                aggregate.thread.value);
   auto equal = [&](uint32_t row) {
     const Aggregate& a = rows[row];
     return a.site == aggregate.site && a.metric == aggregate.metric && a.labels == aggregate.labels &&

@@ -62,9 +62,9 @@ class ProfileBuilder {
   Profile profile_;
   RowIndex mappings_, functions_, locations_, named_locations_, label_sets_, aggregates_, stacks_;
   PairIndex sites_;
-  std::vector<LocationId> named_;           // those that take() gives an address
-  std::vector<LocationId> last_stack_;      // the newest of stacks_, root first,
-  std::vector<CallSiteId> last_sites_;      // and its sites
+  std::vector<LocationId> named_;       // those that take() gives an address
+  std::vector<LocationId> last_stack_;  // the newest of stacks_, root first,
+  std::vector<CallSiteId> last_sites_;  // and its sites
 };
 
 }  // namespace cprof::profile

@@ -9,7 +9,9 @@
 namespace cprof::profile {
 namespace {
 
-Function named(ProfileBuilder& b, std::string_view name) { return {.name = b.intern(name), .system_name = b.intern(name)}; }
+Function named(ProfileBuilder& b, std::string_view name) {
+  return {.name = b.intern(name), .system_name = b.intern(name)};
+}
 
 Line line_of(ProfileBuilder& b, std::string_view name, uint32_t line = 0) {
   return {.function = b.function(named(b, name)), .line = line};
@@ -43,7 +45,8 @@ TEST(Builder, LocationsDifferByEachPartOfTheirKey) {
   other_return.is_return_address = true;
   other_mapping.mapping = b.mapping({.path = b.intern("/bin/y")});
   same.address = 0x777;
-  std::set<LocationId> ids{b.location(base), b.location(other_kind), b.location(other_return), b.location(other_mapping)};
+  std::set<LocationId> ids{b.location(base), b.location(other_kind), b.location(other_return),
+                           b.location(other_mapping)};
   EXPECT_EQ(ids.size(), 4u);
   EXPECT_EQ(b.location(same), b.location(base));
 }
@@ -187,7 +190,8 @@ TEST(Validate, FindsEachBrokenPromise) {
   EXPECT_EQ(broken([](Profile& p) { p.samples[1].site = CallSiteId(9u); }), "samples[1]: site 9 of 2");
   EXPECT_EQ(broken([](Profile& p) { p.samples[0].time_ns = 7; }), "samples[1]: earlier than the sample before it");
   EXPECT_EQ(broken([](Profile& p) { p.samples[0].labels = LabelSetId(0u); }), "samples[0]: labels 0 of 0");
-  EXPECT_EQ(broken([](Profile& p) { p.sites[0].parent = CallSiteId(1u); }), "sites[0]: parent 1 does not come before it");
+  EXPECT_EQ(broken([](Profile& p) { p.sites[0].parent = CallSiteId(1u); }),
+            "sites[0]: parent 1 does not come before it");
   EXPECT_EQ(broken([](Profile& p) { p.sites[1].depth = 4; }), "sites[1]: depth is not its parent's + 1");
   EXPECT_EQ(broken([](Profile& p) { p.locations[1].line_count = 9; }), "locations[1]: lines out of range");
   EXPECT_EQ(broken([](Profile& p) { p.lines[0].function = FunctionId(); }), "lines[0]: no function");

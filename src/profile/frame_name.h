@@ -9,7 +9,8 @@
 
 namespace cprof::profile {
 
-inline constexpr std::string_view kUnknownFrame = "[unknown]";      // a sample without any stack, a frame without an address
+inline constexpr std::string_view kUnknownFrame =
+    "[unknown]";  // a sample without any stack, a frame without an address
 inline constexpr std::string_view kTruncatedFrame = "[truncated]";  // root-side mark of a stack that was cut
 
 // "/usr/lib/libx.so.1" -> "libx.so.1", "[vdso]" -> "[vdso]", "//anon" -> "anon".

@@ -25,8 +25,10 @@ TEST(FrameName, StandInsSayWhereTheCodeIs) {
 }
 
 TEST(FrameName, OnlyStandInsAreTakenForStandIns) {
-  for (auto name : {"[libx.so+0x4080]", "[0x99]", "[unknown]", "[kernel+0xFFFF]", "[a+0x1b+0x2]"}) EXPECT_TRUE(is_stand_in(name)) << name;
-  for (auto name : {"main", "[truncated]", "", "[]", "[vdso]", "[x+0x]", "[x+0xg]", "operator[]", "[lambda0x12]", "f(int)[0x10"})
+  for (auto name : {"[libx.so+0x4080]", "[0x99]", "[unknown]", "[kernel+0xFFFF]", "[a+0x1b+0x2]"})
+    EXPECT_TRUE(is_stand_in(name)) << name;
+  for (auto name :
+       {"main", "[truncated]", "", "[]", "[vdso]", "[x+0x]", "[x+0xg]", "operator[]", "[lambda0x12]", "f(int)[0x10"})
     EXPECT_FALSE(is_stand_in(name)) << name;
 }
 

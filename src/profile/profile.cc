@@ -13,19 +13,25 @@ struct EndText {
 constexpr std::array<EndText, static_cast<size_t>(StackEnd::kCount)> kEnds = {{
     {"complete", "the stack reached its root"},
     {"not-unwound", "there was no user stack to unwind: a kernel thread, or a source that gives none"},
-    {"truncated-snapshot", "the stack goes on above the bytes that were copied; use a larger --stack-size (up to 65528)"},
+    {"truncated-snapshot",
+     "the stack goes on above the bytes that were copied; use a larger --stack-size (up to 65528)"},
     {"max-depth", "the stack is deeper than the limit; use a larger --max-depth"},
-    {"no-mapping", "a return address lies in no file that was mapped; record from the program's start (record -- CMD), "
-                   "and for JIT code let the program write a perf map"},
-    {"no-unwind-info", "code without unwind information or frame pointers; build it with -fasynchronous-unwind-tables "
-                       "or -fno-omit-frame-pointer"},
+    {"no-mapping",
+     "a return address lies in no file that was mapped; record from the program's start (record -- CMD), "
+     "and for JIT code let the program write a perf map"},
+    {"no-unwind-info",
+     "code without unwind information or frame pointers; build it with -fasynchronous-unwind-tables "
+     "or -fno-omit-frame-pointer"},
     {"bad-unwind-info", "a file's unwind information is damaged or says what cannot be followed; rebuild that file"},
-    {"unreadable-memory", "a saved register lies outside the bytes that were copied; use a larger --stack-size "
-                          "(up to 65528)"},
-    {"no-progress", "the next frame was not above the last one: a damaged stack or wrong unwind information; look at "
-                    "the frame where these stacks end"},
-    {"bad-pc", "the sampled or returned-to address is not code: a damaged stack or a wild jump; look at the frame where "
-               "these stacks end"},
+    {"unreadable-memory",
+     "a saved register lies outside the bytes that were copied; use a larger --stack-size "
+     "(up to 65528)"},
+    {"no-progress",
+     "the next frame was not above the last one: a damaged stack or wrong unwind information; look at "
+     "the frame where these stacks end"},
+    {"bad-pc",
+     "the sampled or returned-to address is not code: a damaged stack or a wild jump; look at the frame where "
+     "these stacks end"},
     {"exec-in-progress", "the program was being replaced by exec; nothing to mend, samples after it are whole"},
     {"unsupported-abi", "32-bit code is not unwound; record it with --unwind fp, or build it for 64 bits"},
 }};

@@ -29,9 +29,9 @@ enum class FrameKind : uint8_t { kUser, kKernel, kJit, kInterpreted, kUnknown };
 
 struct Process {
   int32_t pid = 0;
-  StringId name = kNoText;             // comm of the main thread, the last one set
-  uint64_t start_ns = 0;     // first seen
-  uint64_t end_ns = 0;       // 0: still alive at the end
+  StringId name = kNoText;  // comm of the main thread, the last one set
+  uint64_t start_ns = 0;    // first seen
+  uint64_t end_ns = 0;      // 0: still alive at the end
 };
 
 struct Thread {
@@ -39,39 +39,41 @@ struct Thread {
   int32_t tid = 0;
   StringId name = kNoText;
   uint64_t start_ns = 0;
-  uint64_t end_ns = 0;       // 0: still alive at the end
+  uint64_t end_ns = 0;  // 0: still alive at the end
 };
 
-// A file (or JIT region, or the kernel) mapped into processes. One row per distinct (path, build-id, start, file_offset).
+// A file (or JIT region, or the kernel) mapped into processes. One row per distinct (path, build-id, start,
+// file_offset).
 struct Mapping {
-  StringId path = kNoText;             // "/usr/lib/libc.so.6", "[vdso]", "[kernel]", "[nfs]", "//anon"
-  StringId build_id = kNoText;         // lower-case hex, "" when unknown
-  uint64_t start = 0, end = 0;   // in the process where it was first seen
+  StringId path = kNoText;      // "/usr/lib/libc.so.6", "[vdso]", "[kernel]", "[nfs]", "//anon"
+  StringId build_id = kNoText;  // lower-case hex, "" when unknown
+  uint64_t start = 0, end = 0;  // in the process where it was first seen
   uint64_t file_offset = 0;
-  uint64_t load_bias = 0;    // avma - svma
+  uint64_t load_bias = 0;  // avma - svma
   bool has_functions = false, has_filenames = false, has_line_numbers = false, has_inline_frames = false;
 };
 
 struct Function {
-  StringId name = kNoText;             // demangled; never empty (unnamed code: "[libx.so+0x4080]")
-  StringId system_name = kNoText;      // as in the symbol table
-  StringId file = kNoText;             // source file, "" when unknown
-  uint32_t start_line = 0;   // 0 unknown
+  StringId name = kNoText;         // demangled; never empty (unnamed code: "[libx.so+0x4080]")
+  StringId system_name = kNoText;  // as in the symbol table
+  StringId file = kNoText;         // source file, "" when unknown
+  uint32_t start_line = 0;         // 0 unknown
 };
 
 struct Line {
   FunctionId function{};
-  uint32_t line = 0;         // 0 unknown
+  uint32_t line = 0;  // 0 unknown
   uint32_t column = 0;
 };
 
 // A place in code. lines: innermost inlined function first, the real function last; empty until named.
 struct Location {
   MappingId mapping{};
-  uint64_t address = 0;         // avma as first seen (pprof's Location.address); unique per mapping for pc-less frames
-  uint64_t file_address = 0;    // svma: the address in the ELF file's own terms; equals address when there is no file
-  uint64_t function_start = 0;  // svma where the function (or its unwind range) begins; 0 unknown. Identity when unnamed
-  uint32_t first_line = 0;      // index into lines
+  uint64_t address = 0;       // avma as first seen (pprof's Location.address); unique per mapping for pc-less frames
+  uint64_t file_address = 0;  // svma: the address in the ELF file's own terms; equals address when there is no file
+  uint64_t function_start =
+      0;                    // svma where the function (or its unwind range) begins; 0 unknown. Identity when unnamed
+  uint32_t first_line = 0;  // index into lines
   uint16_t line_count = 0;
   FrameKind kind = FrameKind::kUser;
   bool is_return_address = false;  // the call is before address: line lookup used address - 1
@@ -79,24 +81,35 @@ struct Location {
 };
 
 struct CallSite {
-  CallSiteId parent{};         // invalid for a root
+  CallSiteId parent{};  // invalid for a root
   LocationId location{};
-  uint32_t depth = 0;        // 0 for a root
+  uint32_t depth = 0;  // 0 for a root
 };
 
 enum class WeightKind : uint8_t { kSamples, kWall, kOffCpu, kOther };
 
 struct Metric {
-  StringId name = kNoText;             // "samples", "cpu-clock", "alloc_space"
-  StringId unit = kNoText;             // "count", "nanoseconds", "bytes"
-  uint64_t period = 0;       // sampling period in the unit, 0 unknown
-  bool is_time = false;      // weights are nanoseconds on a CPU
+  StringId name = kNoText;  // "samples", "cpu-clock", "alloc_space"
+  StringId unit = kNoText;  // "count", "nanoseconds", "bytes"
+  uint64_t period = 0;      // sampling period in the unit, 0 unknown
+  bool is_time = false;     // weights are nanoseconds on a CPU
 };
 
 // How far a stack got. kComplete and kNotUnwound (no registers: kernel thread, or imported) are not losses.
 enum class StackEnd : uint8_t {
-  kComplete, kNotUnwound, kTruncatedSnapshot, kMaxDepth, kNoMapping, kNoUnwindInfo, kBadUnwindInfo, kUnreadableMemory,
-  kNoProgress, kBadPc, kExecInProgress, kUnsupportedAbi, kCount
+  kComplete,
+  kNotUnwound,
+  kTruncatedSnapshot,
+  kMaxDepth,
+  kNoMapping,
+  kNoUnwindInfo,
+  kBadUnwindInfo,
+  kUnreadableMemory,
+  kNoProgress,
+  kBadPc,
+  kExecInProgress,
+  kUnsupportedAbi,
+  kCount
 };
 std::string_view name_of(StackEnd end);         // "truncated-snapshot": stable, used in SQL and files
 std::string_view description_of(StackEnd end);  // a plain sentence with the mend
@@ -104,7 +117,7 @@ constexpr bool is_incomplete(StackEnd end) { return end != StackEnd::kComplete &
 
 struct Label {
   StringId key = kNoText;
-  StringId text = kNoText;             // "" when number
+  StringId text = kNoText;  // "" when number
   int64_t number = 0;
   StringId unit = kNoText;
   bool is_number = false;
@@ -112,12 +125,12 @@ struct Label {
 
 struct Sample {
   uint64_t time_ns = 0;
-  int64_t weight = 1;        // in the metric's unit
+  int64_t weight = 1;  // in the metric's unit
   ThreadId thread{};
-  CallSiteId site{};           // invalid: no stack at all, shown as [unknown]
+  CallSiteId site{};  // invalid: no stack at all, shown as [unknown]
   uint32_t cpu = 0;
   MetricId metric{};
-  LabelSetId labels{};         // invalid: none
+  LabelSetId labels{};  // invalid: none
   StackEnd end = StackEnd::kComplete;
   bool in_kernel = false;
 };
@@ -127,14 +140,14 @@ struct Aggregate {
   MetricId metric{};
   LabelSetId labels{};
   int64_t value = 0;
-  ThreadId thread{};           // invalid when unknown
+  ThreadId thread{};  // invalid when unknown
 };
 
-struct SwitchInterval {      // a thread on a CPU
+struct SwitchInterval {  // a thread on a CPU
   ThreadId thread{};
   uint64_t start_ns = 0, end_ns = 0;
   uint32_t cpu = 0;
-  bool preempted = false;    // at its end
+  bool preempted = false;  // at its end
 };
 
 // A named span or counter value that a program or an import gave (not derived from samples).
@@ -146,16 +159,18 @@ struct Slice {
 };
 
 struct RunInfo {
-  std::string tool;          // "cprof 0.1.0"
+  std::string tool;                                       // "cprof 0.1.0"
   std::string command, hostname, kernel_release, source;  // source: the file's name for imports
-  uint64_t start_ns = 0, end_ns = 0;        // CLOCK_MONOTONIC
+  uint64_t start_ns = 0, end_ns = 0;                      // CLOCK_MONOTONIC
   uint64_t start_realtime_ns = 0;
-  uint64_t sampling_interval_ns = 0;        // 0: not time-sampled
+  uint64_t sampling_interval_ns = 0;  // 0: not time-sampled
   uint32_t cpus = 0;
   bool has_switches = false;
   uint64_t collector_cpu_ns = 0;
-  uint64_t bytes_read = 0;                  // kernel to user
-  std::vector<std::string> comments;        // pprof comments
+  uint64_t bytes_read = 0;               // kernel to user
+  std::vector<std::string> comments;     // pprof comments
+  std::string period_type, period_unit;  // pprof's period_type, where it is not one of the metrics
+  int64_t period = 0;                    // in period_unit
   StringId default_metric = kNoText;
 };
 
@@ -168,13 +183,13 @@ struct Profile {
   std::vector<Function> functions;
   std::vector<Line> lines;
   std::vector<Location> locations;
-  std::vector<CallSite> sites;            // a parent always comes before its children
+  std::vector<CallSite> sites;  // a parent always comes before its children
   std::vector<Metric> metrics;
   std::vector<Label> labels;
   std::vector<std::pair<uint32_t, uint32_t>> label_sets;  // [first, count) in labels
-  std::vector<Sample> samples;            // sorted by time, then input order
+  std::vector<Sample> samples;                            // sorted by time, then input order
   std::vector<Aggregate> aggregates;
-  std::vector<SwitchInterval> on_cpu;     // sorted by thread, then start
+  std::vector<SwitchInterval> on_cpu;  // sorted by thread, then start
   std::vector<Slice> slices;
   Diagnostics diagnostics;
 

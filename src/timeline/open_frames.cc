@@ -25,7 +25,9 @@ FrameKey OpenFrames::key_of(LocationId id, uint16_t line) const {
 
 void OpenFrames::expand(LocationId location) {
   const uint16_t count = profile_.locations[location.index()].line_count;
-  auto add = [&](uint16_t line) { fresh_.push_back({.key = key_of(location, line), .location = location, .line = line}); };
+  auto add = [&](uint16_t line) {
+    fresh_.push_back({.key = key_of(location, line), .location = location, .line = line});
+  };
   if (count == 0) add(0);
   for (uint16_t i = count; i-- > 0;) add(i);
 }

@@ -15,7 +15,7 @@ struct FrameKey {
   enum class By : uint8_t { kNothing, kFunction, kFunctionStart, kLocation };
   By by = By::kNothing;
   profile::FrameKind kind = profile::FrameKind::kUnknown;
-  uint32_t owner = 0;   // function, mapping or location
+  uint32_t owner = 0;  // function, mapping or location
   uint64_t start = 0;
   bool operator==(const FrameKey&) const = default;
 };

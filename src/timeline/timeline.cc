@@ -56,7 +56,8 @@ class Durations {
  public:
   Durations(const Profile& profile, const Options& options, std::span<const uint32_t> rows)
       : samples_(profile.samples), options_(options), rows_(rows) {
-    if (__builtin_mul_overflow(options.interval_ns, kGapIntervals, &longest_without_gap_)) longest_without_gap_ = UINT64_MAX;
+    if (__builtin_mul_overflow(options.interval_ns, kGapIntervals, &longest_without_gap_))
+      longest_without_gap_ = UINT64_MAX;
   }
 
   uint64_t start_of(size_t i) const { return samples_[rows_[i]].time_ns; }
@@ -110,8 +111,12 @@ void slice_thread(const Profile& profile, ThreadId thread, std::span<const uint3
       [&](const OpenFrame& frame, uint32_t depth) {
         const uint64_t end = end_of_slice[frame.ordinal];
         if (end > frame.start_ns)
-          on_slice({.thread = thread, .start_ns = frame.start_ns, .end_ns = end, .depth = depth,
-                    .location = frame.location, .line = frame.line});
+          on_slice({.thread = thread,
+                    .start_ns = frame.start_ns,
+                    .end_ns = end,
+                    .depth = depth,
+                    .location = frame.location,
+                    .line = frame.line});
       },
       [](const OpenFrame&, uint32_t, uint64_t) {});
 }

@@ -14,9 +14,9 @@ namespace cprof::timeline {
 enum class Gaps : uint8_t { kCut, kExtend };
 
 struct Options {
-  profile::MetricId metric{};          // whose samples make the timeline; invalid: the first time metric, else the first
-  Gaps gaps = Gaps::kExtend;           // kCut: frames end one interval after a sample when the next is over 3 away
-  uint64_t interval_ns = 0;            // 0: from the profile (period, or the median distance)
+  profile::MetricId metric{};  // whose samples make the timeline; invalid: the first time metric, else the first
+  Gaps gaps = Gaps::kExtend;   // kCut: frames end one interval after a sample when the next is over 3 away
+  uint64_t interval_ns = 0;    // 0: from the profile (period, or the median distance)
 };
 
 // What fits the profile: kExtend where switch records tell waiting from running, else kCut, for a long gap in an import
@@ -30,9 +30,9 @@ Options resolved(const profile::Profile& profile, Options options);
 struct FrameSlice {
   profile::ThreadId thread{};
   uint64_t start_ns = 0, end_ns = 0;
-  uint32_t depth = 0;                  // 0 is the root frame
-  profile::LocationId location{};      // of the sample that opened it; invalid: [unknown], a sample without a stack
-  uint16_t line = 0;                   // index into that location's lines; 0 when it has none
+  uint32_t depth = 0;              // 0 is the root frame
+  profile::LocationId location{};  // of the sample that opened it; invalid: [unknown], a sample without a stack
+  uint16_t line = 0;               // index into that location's lines; 0 when it has none
 };
 
 // Slices of each thread in the order of start, then depth: parents before children, properly nested, none of length 0.

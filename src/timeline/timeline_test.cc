@@ -36,7 +36,8 @@ class Timeline : public testing::Test {
       std::string name = "?";
       if (s.location.valid() && !p.lines_of(s.location).empty())
         name = p.text(p.functions[p.lines_of(s.location)[s.line].function.index()].name);
-      out.push_back(std::to_string(s.depth) + " " + name + " " + std::to_string(s.start_ns) + "-" + std::to_string(s.end_ns));
+      out.push_back(std::to_string(s.depth) + " " + name + " " + std::to_string(s.start_ns) + "-" +
+                    std::to_string(s.end_ns));
     });
     return out;
   }
@@ -107,7 +108,8 @@ TEST_F(Timeline, GapsAreCutOnlyWhenAsked) {
   sample(0, {main});
   sample(20 * kMs, {main});
   sample(5000 * kMs, {main});
-  EXPECT_EQ(slices({.gaps = Gaps::kCut, .interval_ns = 20 * kMs}), (Lines{"0 main 0-40000000", "0 main 5000000000-5020000000"}));
+  EXPECT_EQ(slices({.gaps = Gaps::kCut, .interval_ns = 20 * kMs}),
+            (Lines{"0 main 0-40000000", "0 main 5000000000-5020000000"}));
   const auto cut = wall_weights(p, {.gaps = Gaps::kCut, .interval_ns = 20 * kMs});
   EXPECT_EQ(cut[0] + cut[1] + cut[2], 60 * kMs);
   const auto extended = wall_weights(p, {.gaps = Gaps::kExtend, .interval_ns = 20 * kMs});
@@ -181,7 +183,8 @@ class TimelineProperty : public Timeline, public testing::WithParamInterface<uin
     std::vector<LocationId> places;
     for (uint64_t i = 1; i <= 12; ++i) {
       std::vector<std::string> lines;
-      for (uint64_t n = random() % 4; n > 0; --n) lines.push_back(std::string(1, static_cast<char>('a' + random() % 5)));
+      for (uint64_t n = random() % 4; n > 0; --n)
+        lines.push_back(std::string(1, static_cast<char>('a' + random() % 5)));
       places.push_back(code(0x1000 + i, lines, lines.empty() && random() % 2 ? 0x1000 + i / 4 : 0));
     }
     std::vector<ThreadId> threads{thread};
