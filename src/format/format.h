@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/result.h"
@@ -25,6 +26,7 @@ struct WriteOptions {
   std::string metric;               // empty: the default metric
   FoldedStyle folded_style = FoldedStyle::kPlain;
   GroupBy by = GroupBy::kProcess;
+  Diagnostics* losses = nullptr;    // where a writer counts what its format cannot hold; may be null
 };
 
 struct ReadOptions {
@@ -32,19 +34,19 @@ struct ReadOptions {
   uint64_t max_ratio = 200;                      // unpacked : packed
 };
 
-// An input opened for reading: a file, or stdin spooled as it comes.
+// An input opened for reading: a file, or a pipe read as it comes. format/input.h opens it and reads it.
 struct Input {
   Fd fd;
   std::string name;                   // for messages, and the profile's scope
-  std::vector<std::byte> head;        // the first bytes (up to 64 KiB), already read from fd when it is a pipe
-  bool seekable = false;
+  std::vector<std::byte> head;        // the first bytes (up to 64 KiB), already taken from fd when it is a pipe
+  bool seekable = false;              // fd can be read again from its start; head is a copy then
 };
 
 struct FormatInfo {
   std::string_view name;              // "folded": for --format
   std::string_view title;             // "FlameGraph folded stacks"
   std::vector<std::string_view> extensions;  // ".folded", longest match wins
-  // Certainty that these first bytes are this format: 0 no. Two formats that both answer is a failing test.
+  // Whether these first bytes, unpacked, are this format. Two formats that both answer is a failing test.
   bool (*sniff)(std::span<const std::byte> head) = nullptr;
   Result<profile::Profile> (*read)(Input input, const ReadOptions& options) = nullptr;
   std::unique_ptr<event::EventSource> (*open_source)(Input input, const ReadOptions& options) = nullptr;
@@ -54,7 +56,10 @@ struct FormatInfo {
 // The explicit list (registry.cc).
 std::span<const FormatInfo> all_formats();
 const FormatInfo* find_by_name(std::string_view name);
-const FormatInfo* find_by_path(std::string_view path);         // by extension
+const FormatInfo* find_by_path(std::string_view path);         // by extension, else by the whole file name
+// By the first bytes; gzip is looked into (for formats with a reader of their own, which unpack by themselves).
 const FormatInfo* find_by_content(std::span<const std::byte> head);
+// What to read an input with: by content, else one line that says why not (empty, unknown, what its name suggests).
+Result<const FormatInfo*> detect(const Input& input);
 
 }  // namespace cprof::format

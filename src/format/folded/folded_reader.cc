@@ -1,0 +1,233 @@
+// One pass, a line at a time. A line's stack is first looked up as a whole by a keyed 128-bit hash, so that a stack that
+// comes again (most do) costs neither splitting nor interning; memory grows with the different stacks, not with lines.
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <unordered_map>
+
+#include "format/folded/folded.h"
+#include "format/frame_text.h"
+#include "format/line_reader.h"
+#include "profile/builder.h"
+
+namespace cprof::format {
+namespace {
+
+using profile::FrameKind;
+
+struct Key128 {
+  uint64_t a = 0, b = 0;
+  bool operator==(const Key128&) const = default;
+};
+
+// Keyed by random bits of this run: nobody can prepare two stacks that fall together.
+class StackHasher {
+ public:
+  StackHasher() {
+    if (getrandom(&seed_, sizeof seed_, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof seed_)) seed_ = {1, 2};
+  }
+
+  Key128 operator()(std::string_view text) const {
+    uint64_t a = seed_.a ^ text.size(), b = seed_.b + text.size();
+    const char* at = text.data();
+    size_t left = text.size();
+    for (; left >= 16; at += 16, left -= 16) mix(a, b, load(at, 8), load(at + 8, 8));
+    mix(a, b, load(at, std::min<size_t>(left, 8)), left > 8 ? load(at + 8, left - 8) : 0);
+    mix(a, b, b, a);
+    return {a, b};
+  }
+
+ private:
+  static uint64_t load(const char* at, size_t size) {
+    uint64_t value = 0;
+    memcpy(&value, at, size);
+    return value;
+  }
+  static uint64_t fold(uint64_t x, uint64_t y) {
+    auto product = static_cast<unsigned __int128>(x) * y;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  }
+  static void mix(uint64_t& a, uint64_t& b, uint64_t x, uint64_t y) {
+    a = fold(a ^ x ^ 0x9e3779b97f4a7c15ull, y ^ 0xd6e8feb86659fd93ull) + b;
+    b = fold(b ^ y ^ 0xa0761d6478bd642full, x ^ 0xe7037ed1a0b428dbull) ^ a;
+  }
+
+  Key128 seed_;
+};
+
+struct KeyHash {
+  size_t operator()(const Key128& key) const { return key.a; }
+};
+
+struct Count {
+  int64_t value = 0;
+  bool is_rounded = false;
+};
+
+// A whole number, or a decimal that is rounded.
+std::optional<Count> parse_count(std::string_view text) {
+  Count count;
+  const char* end = text.data() + text.size();
+  if (text.starts_with('+')) text.remove_prefix(1);
+  auto [at, error] = std::from_chars(text.data(), end, count.value);
+  if (error == std::errc() && at == end) return count;
+  double value = 0;
+  auto [double_at, double_error] = std::from_chars(text.data(), end, value);
+  if (double_error != std::errc() || double_at != end || !(std::fabs(value) < 9.2e18)) return std::nullopt;
+  return Count{std::llround(value), true};
+}
+
+struct StackLine {
+  std::string_view stack;
+  Count count;
+};
+
+std::optional<StackLine> split_line(std::string_view line) {
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
+  size_t space = line.find_last_of(" \t");
+  if (space == line.npos || space == 0) return std::nullopt;
+  auto count = parse_count(line.substr(space + 1));
+  if (!count) return std::nullopt;
+  std::string_view stack = line.substr(0, space);
+  while (!stack.empty() && (stack.back() == ' ' || stack.back() == '\t')) stack.remove_suffix(1);
+  if (stack.find_first_not_of(';') == stack.npos) return std::nullopt;
+  return StackLine{stack, *count};
+}
+
+bool is_comment(std::string_view line) { return line.starts_with('#') && !split_line(line); }
+
+FrameKind take_kind(std::string_view& name) {
+  FrameKind kind = FrameKind::kUser;
+  if (name.ends_with("_[k]")) kind = FrameKind::kKernel;
+  if (name.ends_with("_[j]")) kind = FrameKind::kJit;
+  if (kind != FrameKind::kUser && name.size() > 4)
+    name.remove_suffix(4);
+  else
+    kind = name == "[unknown]" ? FrameKind::kUnknown : FrameKind::kUser;
+  return kind;
+}
+
+class FoldedReader {
+ public:
+  explicit FoldedReader(LineReader lines) : lines_(std::move(lines)) {
+    metric_ = builder_.add_metric("samples", "count");
+    builder_.profile().run.default_metric = builder_.profile().metrics[0].name;
+    builder_.profile().run.source = lines_.name();
+  }
+
+  Result<profile::Profile> read() {
+    while (auto line = TRY(lines_.next())) add_line(*line);
+    if (sites_.empty()) return fail(no_stacks());
+    bool any = false;
+    for (const auto& [site, value] : totals_) {
+      any |= value != 0;
+      builder_.add_aggregate({.site = site, .metric = metric_, .value = value});
+    }
+    if (!any) return fail(fmt::format("{}: total weight is 0", lines_.name()));
+    return builder_.take();
+  }
+
+ private:
+  void add_line(std::string_view line) {
+    if (line.find_first_not_of(" \t") == line.npos) return;
+    auto split = split_line(line);
+    if (!split) {
+      if (!line.starts_with('#')) note_malformed(line);
+      return;
+    }
+    if (split->count.is_rounded)
+      builder_.profile().diagnostics.add("folded_rounded_counts", Severity::kNotice,
+                                         "counts with decimals were rounded to whole numbers");
+    auto [it, is_new] = sites_.try_emplace(hasher_(split->stack), static_cast<uint32_t>(totals_.size()));
+    if (is_new) totals_.emplace_back(intern_stack(split->stack), 0);
+    int64_t& total = totals_[it->second].second;
+    if (__builtin_add_overflow(total, split->count.value, &total)) {
+      total = split->count.value < 0 ? INT64_MIN : INT64_MAX;
+      builder_.profile().diagnostics.add("value_overflow", Severity::kDataLoss,
+                                         "sums of a stack's values left the range of 64 bits and stand at its limit");
+    }
+  }
+
+  profile::CallSiteId intern_stack(std::string_view stack) {
+    path_.clear();
+    while (!stack.empty()) {
+      size_t end = std::min(stack.find(';'), stack.size());
+      std::string_view name = stack.substr(0, end);
+      stack.remove_prefix(std::min(end + 1, stack.size()));
+      if (name.empty()) continue;  // "a;;b"
+      StringId text = builder_.intern(name);
+      if (text.index() >= locations_.size()) locations_.resize(text.index() + 1);
+      if (!locations_[text.index()].valid()) locations_[text.index()] = new_location(name);
+      path_.push_back(locations_[text.index()]);
+    }
+    return builder_.stack(path_);
+  }
+
+  profile::LocationId new_location(std::string_view name) {
+    FrameKind kind = take_kind(name);
+    StringId text = builder_.intern(name);
+    profile::Line line{builder_.function({.name = text, .system_name = text})};
+    return builder_.named_location({}, kind, {&line, 1});
+  }
+
+  void note_malformed(std::string_view line) {
+    if (!malformed_) first_malformed_ = lines_.line_number();
+    ++malformed_;
+    builder_.profile().diagnostics.add("folded_malformed_lines", Severity::kDataLoss,
+                                       "lines that do not end in a space and a number were left out", 1,
+                                       fmt::format("line {}: {}", lines_.line_number(), line.substr(0, 60)));
+  }
+
+  std::string no_stacks() const {
+    if (malformed_)
+      return fmt::format("{}: no stacks: line {} is not \"frame;frame count\"", lines_.name(), first_malformed_);
+    return fmt::format("{}: no stacks", lines_.name());
+  }
+
+  LineReader lines_;
+  profile::ProfileBuilder builder_;
+  profile::MetricId metric_;
+  StackHasher hasher_;
+  std::unordered_map<Key128, uint32_t, KeyHash> sites_;               // row of totals_
+  std::vector<std::pair<profile::CallSiteId, int64_t>> totals_;       // in the order of the file
+  std::vector<profile::LocationId> locations_;                        // by the StringId of the frame's text
+  std::vector<profile::LocationId> path_;
+  uint64_t malformed_ = 0, first_malformed_ = 0;
+};
+
+}  // namespace
+
+// The first lines all end in a number, and at least one has a ';' or all are a single word and a number.
+bool sniff_folded(std::span<const std::byte> head) {
+  constexpr int kLines = 8;
+  constexpr size_t kLongLine = 16 * 1024;  // a stack so deep that the head ends inside it
+  std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  if (text.find('\0') != text.npos) return false;
+  int stacks = 0;
+  bool any_frames = false, all_words = true;
+  while (!text.empty() && stacks < kLines) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (end == std::string_view::npos && line.size() > kLongLine) return any_frames || line.find(';') != line.npos;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.find_first_not_of(" \t") == line.npos || is_comment(line)) continue;
+    auto split = split_line(line);
+    if (!split && end == std::string_view::npos && stacks > 0) break;  // the head ends inside this line
+    if (!split || line.front() == ' ' || line.front() == '\t') return false;
+    ++stacks;
+    any_frames |= split->stack.find(';') != split->stack.npos;
+    all_words &= split->stack.find(' ') == split->stack.npos && !split->stack.ends_with(':');
+  }
+  return stacks > 0 && (any_frames || all_words);
+}
+
+Result<profile::Profile> read_folded(Input input, const ReadOptions& options) {
+  auto stream = TRY(InputStream::open(std::move(input), options));
+  return FoldedReader(LineReader(std::move(stream))).read();
+}
+
+}  // namespace cprof::format

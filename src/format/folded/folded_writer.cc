@@ -1,0 +1,117 @@
+// Values are first summed by (thread, site), which costs one look-up a sample; only then are texts made, once for each
+// different stack, and equal texts (two addresses in one function) fall together in the tree.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/frames.h"
+#include "format/folded/folded.h"
+#include "format/folded/folded_tree.h"
+#include "format/frame_text.h"
+#include "format/values.h"
+#include "profile/frame_name.h"
+
+namespace cprof::format {
+namespace {
+
+using profile::FrameKind;
+using profile::Profile;
+
+struct Group {
+  profile::ThreadId thread;
+  profile::CallSiteId site;
+  bool is_cut = false;
+  int64_t value = 0;
+};
+
+std::vector<Group> group_values(const Profile& profile, const ValueChoice& choice) {
+  std::vector<Group> groups;
+  profile::RowIndex index;
+  for_each_value(profile, choice, [&](const StackValue& v) {
+    const bool is_cut = analyze::is_cut(v.end);
+    const uint64_t hash = profile::hash_join(profile::hash_join(v.thread.value, v.site.value), is_cut);
+    auto equal = [&](uint32_t row) {
+      return groups[row].thread == v.thread && groups[row].site == v.site && groups[row].is_cut == is_cut;
+    };
+    const uint32_t row = index.find_or_add(hash, equal, [&] {
+      groups.push_back({v.thread, v.site, is_cut, 0});
+      return static_cast<uint32_t>(groups.size() - 1);
+    });
+    groups[row].value = add_clamped(groups[row].value, v.value);
+  });
+  // Neighbouring sites share most of their stack, and the walker goes on from the last one.
+  std::ranges::sort(groups, {}, [](const Group& g) { return std::tuple(g.thread, g.site, g.is_cut); });
+  return groups;
+}
+
+std::string_view suffix_of(FrameKind kind) {
+  if (kind == FrameKind::kKernel) return "_[k]";
+  return kind == FrameKind::kJit ? "_[j]" : "";
+}
+
+class FoldedWriter {
+ public:
+  FoldedWriter(const Profile& profile, const WriteOptions& options)
+      : profile_(profile), options_(options), walker_(profile) {}
+
+  void add(const Group& group) {
+    auto end = group.is_cut ? profile::StackEnd::kMaxDepth : profile::StackEnd::kComplete;
+    auto frames = walker_.frames(group.site, end);
+    FoldedTree::Node node = thread_node(group.thread, frames.size());
+    for (const analyze::Frame& frame : frames) {
+      text_.clear();
+      append_clean(text_, frame.name, true);
+      text_ += suffix_of(frame.kind);
+      node = tree_.child(node, text_);
+    }
+    tree_.add(node, group.value);
+  }
+
+  const FoldedTree& tree() const { return tree_; }
+
+ private:
+  // The parts before the frames: comm or comm-pid, and the thread's name. An import that knows no process begins with
+  // its frames; a single frame gets an unknown process, since a line of one word is no stack to other tools.
+  FoldedTree::Node thread_node(profile::ThreadId id, size_t frame_count) {
+    if (!id.valid()) {
+      bool needs_process = frame_count < 2 || options_.folded_style == FoldedStyle::kExtended;
+      return needs_process ? tree_.child(FoldedTree::kRoot, profile::kUnknownFrame) : FoldedTree::kRoot;
+    }
+    const profile::Thread& thread = profile_.threads[id.index()];
+    const profile::Process* process =
+        thread.process.valid() ? &profile_.processes[thread.process.index()] : nullptr;
+    text_.clear();
+    std::string_view comm = profile_.text(process ? process->name : thread.name);
+    append_clean(text_, comm.empty() ? profile::kUnknownFrame : comm, true);
+    if (options_.folded_style == FoldedStyle::kExtended) text_ += fmt::format("-{}", process ? process->pid : thread.tid);
+    FoldedTree::Node node = tree_.child(FoldedTree::kRoot, text_);
+    if (options_.by != GroupBy::kThread) return node;
+    text_.clear();
+    append_clean(text_, profile_.text(thread.name), true);
+    if (text_.empty()) text_ = fmt::format("tid-{}", thread.tid);
+    return tree_.child(node, text_);
+  }
+
+  const Profile& profile_;
+  const WriteOptions& options_;
+  analyze::FrameWalker walker_;
+  FoldedTree tree_;
+  std::string text_;
+};
+
+}  // namespace
+
+Result<void> write_folded(const Profile& profile, OutputFile& out, const WriteOptions& options) {
+  const ValueChoice choice = TRY(choose_value(profile, options));
+  FoldedWriter writer(profile, options);
+  for (const Group& group : group_values(profile, choice)) writer.add(group);
+  std::string ending;
+  return writer.tree().for_each_line(choice.divisor, [&](std::string_view path, int64_t value) -> Result<void> {
+    TRY(out.write(path));
+    ending.clear();
+    fmt::format_to(std::back_inserter(ending), " {}\n", value);
+    return out.write(ending);
+  });
+}
+
+}  // namespace cprof::format

@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "format/folded/folded.h"
+#include "format/format.h"
+#include "format/gzip.h"
+#include "format/pftrace/pftrace.h"
+#include "format/pprof/pprof.h"
+#include "format/text/text.h"
+#include "profile/frame_name.h"
+
+namespace cprof::format {
+namespace {
+
+constexpr size_t kHeadBytes = 64 * 1024;
+
+// The list. A format is added here and nowhere else.
+std::vector<FormatInfo> make_list() {
+  return {folded_format(), text_format(), pprof_format(), pftrace_format()};
+}
+
+}  // namespace
+
+std::span<const FormatInfo> all_formats() {
+  static const std::vector<FormatInfo> list = make_list();
+  return list;
+}
+
+const FormatInfo* find_by_name(std::string_view name) {
+  for (const FormatInfo& info : all_formats())
+    if (info.name == name) return &info;
+  return nullptr;
+}
+
+const FormatInfo* find_by_path(std::string_view path) {
+  std::string_view base = path.substr(path.rfind('/') + 1);
+  const FormatInfo* found = nullptr;
+  size_t longest = 0;
+  for (const FormatInfo& info : all_formats()) {
+    for (std::string_view extension : info.extensions) {
+      if (extension.size() <= longest || !base.ends_with(extension)) continue;
+      found = &info;
+      longest = extension.size();
+    }
+  }
+  return found;
+}
+
+const FormatInfo* find_by_content(std::span<const std::byte> head) {
+  const bool is_packed = is_gzip(head);
+  std::vector<std::byte> unpacked;
+  if (is_packed) {
+    unpacked = unpack_head(head, kHeadBytes);
+    head = unpacked;
+  }
+  for (const FormatInfo& info : all_formats()) {
+    if (is_packed && info.open_source) continue;  // reads its file as it is
+    if (info.sniff && info.sniff(head)) return &info;
+  }
+  return nullptr;
+}
+
+// An empty input has no content to go by: its name decides who says that nothing is in it.
+Result<const FormatInfo*> detect(const Input& input) {
+  const FormatInfo* named = find_by_path(input.name);
+  if (input.head.empty()) {
+    if (named && named->read) return named;
+    return fail(fmt::format("{}: the file is empty", input.name));
+  }
+  if (const FormatInfo* found = find_by_content(input.head)) {
+    if (found->read || found->open_source) return found;
+    return fail(fmt::format("{}: this is a {} file, which cannot be read yet", input.name, found->title));
+  }
+  if (!named) return fail(fmt::format("{}: not a format that cprof knows; --format names it", input.name));
+  if (named->read) return named;  // its reader says where it is wrong
+  return fail(fmt::format("{}: the name says {}, the content does not", input.name, named->title));
+}
+
+}  // namespace cprof::format

@@ -1,0 +1,149 @@
+// A header is read from its time, the only part with a fixed shape, outwards: comm may hold spaces, digits, colons,
+// slashes and brackets. A frame is read from both ends: the address in front, the module in the last parentheses.
+#include "format/text/text_lines.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace cprof::format {
+namespace {
+
+constexpr std::string_view kBlank = " \t";
+constexpr std::string_view kDigits = "0123456789";
+constexpr uint64_t kSecond = 1'000'000'000;
+
+std::string_view trim(std::string_view text) {
+  size_t first = text.find_first_not_of(kBlank);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+template <typename T>
+bool parse_number(std::string_view text, T& value, int base = 10) {
+  auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return error == std::errc() && at == text.data() + text.size();
+}
+
+bool all_digits(std::string_view text) { return !text.empty() && text.find_first_not_of(kDigits) == text.npos; }
+
+// "12.000001" in nanoseconds; up to 9 decimals.
+bool parse_time(std::string_view text, uint64_t& time_ns) {
+  size_t dot = text.find('.');
+  if (dot == text.npos) return false;
+  std::string_view decimals = text.substr(dot + 1);
+  uint64_t seconds = 0, fraction = 0;
+  if (!all_digits(text.substr(0, dot)) || !all_digits(decimals) || decimals.size() > 9) return false;
+  if (!parse_number(text.substr(0, dot), seconds) || !parse_number(decimals, fraction)) return false;
+  for (size_t i = decimals.size(); i < 9; ++i) fraction *= 10;
+  if (seconds > INT64_MAX / kSecond - 1) return false;
+  time_ns = seconds * kSecond + fraction;
+  return true;
+}
+
+// Takes the last word off the front part.
+std::string_view take_last_word(std::string_view& text) {
+  text = trim(text);
+  size_t blank = text.find_last_of(kBlank);
+  std::string_view word = blank == text.npos ? text : text.substr(blank + 1);
+  text = blank == text.npos ? std::string_view() : trim(text.substr(0, blank));
+  return word;
+}
+
+// "1234/5678" or "5678".
+bool parse_ids(std::string_view word, TextHeader& header) {
+  size_t slash = word.find('/');
+  std::string_view tid = slash == word.npos ? word : word.substr(slash + 1);
+  if (slash != word.npos && !parse_number(word.substr(0, slash), header.pid)) return false;
+  return parse_number(tid, header.tid);
+}
+
+void parse_front(std::string_view front, TextHeader& header) {
+  std::string_view rest = front;
+  std::string_view word = take_last_word(rest);
+  if (word.size() > 2 && word.front() == '[' && word.back() == ']' && all_digits(word.substr(1, word.size() - 2))) {
+    parse_number(word.substr(1, word.size() - 2), header.cpu);
+    front = rest;
+    word = take_last_word(rest);
+  }
+  if (parse_ids(word, header)) {
+    header.comm = rest;
+    return;
+  }
+  header.pid = header.tid = -1;
+  header.comm = trim(front);
+}
+
+// "  250000 cycles:u: ", "cycles: ", "".
+void parse_back(std::string_view back, TextHeader& header) {
+  back = trim(back);
+  size_t blank = back.find_first_of(kBlank);
+  std::string_view first = back.substr(0, blank);
+  if (all_digits(first) && parse_number(first, header.period))
+    back = blank == back.npos ? std::string_view() : trim(back.substr(blank));
+  size_t end = back.find_first_of(kBlank);
+  header.event = back.substr(0, end);
+  while (header.event.ends_with(':')) header.event.remove_suffix(1);
+}
+
+// "name+0x1f": a hexadecimal offset and nothing else behind the last plus.
+void take_offset(TextFrame& frame) {
+  size_t plus = frame.name.rfind("+0x");
+  if (plus == frame.name.npos || plus == 0) return;
+  std::string_view digits = frame.name.substr(plus + 3);
+  if (digits.empty() || !parse_number(digits, frame.offset, 16)) return;
+  frame.has_offset = true;
+  frame.name = frame.name.substr(0, plus);
+}
+
+// The last group in parentheses that stands alone: " (/path)", " (/path (deleted))", " ([JIT app cache])".
+std::string_view take_module(std::string_view& rest) {
+  if (!rest.ends_with(')')) return {};
+  constexpr std::string_view kDeleted = " (deleted))";
+  size_t limit = rest.ends_with(kDeleted) ? rest.size() - kDeleted.size() : rest.size();
+  size_t open = rest.substr(0, limit).rfind(" (");
+  size_t skip = 2;
+  if (open == rest.npos) {
+    if (!rest.starts_with('(')) return {};
+    open = 0;
+    skip = 1;
+  }
+  std::string_view module = rest.substr(open + skip, rest.size() - open - skip - 1);
+  rest = trim(rest.substr(0, open));
+  return module;
+}
+
+}  // namespace
+
+std::optional<TextHeader> parse_header(std::string_view line) {
+  TextHeader header;
+  for (size_t colon = line.find(':'); colon != line.npos; colon = line.find(':', colon + 1)) {
+    std::string_view front = line.substr(0, colon);
+    size_t blank = front.find_last_of(kBlank);
+    std::string_view time = blank == front.npos ? front : front.substr(blank + 1);
+    if (!parse_time(time, header.time_ns)) continue;
+    parse_front(front.substr(0, front.size() - time.size()), header);
+    parse_back(line.substr(colon + 1), header);
+    return header;
+  }
+  return std::nullopt;
+}
+
+std::optional<TextFrame> parse_frame(std::string_view line) {
+  line = trim(line);
+  size_t blank = line.find_first_of(kBlank);
+  std::string_view address = line.substr(0, blank);
+  TextFrame frame;
+  if (address.starts_with("0x")) address.remove_prefix(2);
+  if (address.empty() || !parse_number(address, frame.address, 16)) return std::nullopt;
+  std::string_view rest = blank == line.npos ? std::string_view() : trim(line.substr(blank));
+  frame.module = take_module(rest);
+  if (frame.module == "inlined") {
+    frame.is_inlined = true;
+    frame.module = {};
+  }
+  frame.name = rest;
+  take_offset(frame);
+  return frame;
+}
+
+}  // namespace cprof::format

@@ -1,0 +1,32 @@
+// The two kinds of line of perf script's text: a sample's header and a frame. Pure; used by the reader and the sniffing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace cprof::format {
+
+// "comm pid/tid [cpu] sec.usec: period event:"; pid, cpu and period may be missing.
+struct TextHeader {
+  std::string_view comm;
+  int32_t pid = -1, tid = -1;   // -1: not given
+  uint32_t cpu = 0;
+  uint64_t time_ns = 0;
+  int64_t period = 0;           // 0: not given
+  std::string_view event;       // "" when not given
+};
+std::optional<TextHeader> parse_header(std::string_view line);
+
+// "\t  addr name+0xoff (dso)", "\t  addr name (inlined)", "\t  addr name".
+struct TextFrame {
+  uint64_t address = 0;
+  uint64_t offset = 0;          // in the function, when given
+  std::string_view name;        // without its +0x offset
+  std::string_view module;      // "" when not given
+  bool is_inlined = false;
+  bool has_offset = false;
+};
+std::optional<TextFrame> parse_frame(std::string_view line);
+
+}  // namespace cprof::format

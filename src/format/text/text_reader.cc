@@ -1,0 +1,211 @@
+// A paragraph is a header and its frames, leaf first, up to an empty line or the next header. Inlined lines come before
+// the frame they are in, innermost first, and share its address. A file whose times are all 0 has none: its samples
+// become aggregates.
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "format/frame_text.h"
+#include "format/line_reader.h"
+#include "format/text/text.h"
+#include "format/text/text_lines.h"
+#include "profile/builder.h"
+#include "profile/frame_name.h"
+
+namespace cprof::format {
+namespace {
+
+using profile::FrameKind;
+using profile::ProfileBuilder;
+
+constexpr uint64_t kFirstKernelAddress = uint64_t{1} << 63;
+
+bool is_clock(std::string_view event) { return event.starts_with("cpu-clock") || event.starts_with("task-clock"); }
+
+class TextReader {
+ public:
+  explicit TextReader(LineReader lines) : lines_(std::move(lines)) { builder_.profile().run.source = lines_.name(); }
+
+  Result<profile::Profile> read() {
+    while (auto line = TRY(lines_.next())) add_line(*line);
+    finish_sample();
+    profile::Profile& profile = builder_.profile();
+    if (profile.samples.empty()) return fail(no_samples());
+    if (!any_time_) make_untimed(profile);
+    if (any_time_) set_run(profile);
+    return builder_.take();
+  }
+
+ private:
+  void add_line(std::string_view line) {
+    if (line.find_first_not_of(" \t") == line.npos) return finish_sample();
+    if (line.starts_with('#')) return;
+    if (in_sample_) {
+      bool indented = line.front() == ' ' || line.front() == '\t';
+      if (auto frame = indented ? parse_frame(line) : std::nullopt) return add_frame(*frame);
+    }
+    if (auto header = parse_header(line)) {
+      finish_sample();
+      begin_sample(*header);
+      return;
+    }
+    if (!malformed_++) first_malformed_ = lines_.line_number();
+    builder_.profile().diagnostics.add("text_malformed_lines", Severity::kDataLoss,
+                                       "lines that are neither a sample's header nor a frame were left out", 1,
+                                       fmt::format("line {}: {}", lines_.line_number(), line.substr(0, 60)));
+  }
+
+  void begin_sample(const TextHeader& header) {
+    in_sample_ = true;
+    sample_ = {};
+    sample_.time_ns = header.time_ns;
+    sample_.weight = header.period ? header.period : 1;
+    sample_.cpu = header.cpu;
+    sample_.metric = metric(header.event.empty() ? "samples" : header.event);
+    if (header.tid >= 0 || !header.comm.empty()) sample_.thread = thread(header);
+    any_time_ |= header.time_ns != 0;
+  }
+
+  void add_frame(const TextFrame& frame) {
+    std::string_view name = frame.name.empty() ? profile::kUnknownFrame : frame.name;
+    bool is_unknown = name == profile::kUnknownFrame;
+    if (frame.address == 0 && is_unknown && !frame.is_inlined) return;  // how a sample without a stack is written
+    FrameKind kind = kind_of(frame);
+    if (path_.empty() && pending_.empty()) sample_.in_kernel = kind == FrameKind::kKernel;
+    if (!is_unknown) {
+      StringId text = builder_.intern(name);
+      pending_.push_back({builder_.function({.name = text, .system_name = text})});
+    }
+    if (frame.is_inlined) return;
+    profile::Location location;
+    if (!frame.module.empty() && frame.module != profile::kUnknownFrame) location.mapping = mapping(frame.module);
+    location.address = location.file_address = frame.address;
+    location.function_start = frame.has_offset && frame.offset <= frame.address ? frame.address - frame.offset : 0;
+    location.kind = kind;
+    path_.push_back(named(location));
+    pending_.clear();
+  }
+
+  // Frames of JIT code keep one address under several names over time: the lines are part of the identity.
+  profile::LocationId named(const profile::Location& location) {
+    std::string key = fmt::format("{} {} {}", location.mapping.value, location.address, static_cast<int>(location.kind));
+    for (const profile::Line& line : pending_) key += fmt::format(" {}", line.function.value);
+    auto [it, is_new] = locations_.try_emplace(std::move(key));
+    if (is_new) it->second = builder_.add_location(location, pending_);
+    return it->second;
+  }
+
+  void finish_sample() {
+    if (!in_sample_) return;
+    if (!pending_.empty()) {  // inlined lines whose frame did not come
+      path_.push_back(named({}));
+      pending_.clear();
+    }
+    std::reverse(path_.begin(), path_.end());
+    sample_.site = builder_.stack(path_);
+    builder_.add_sample(sample_);
+    path_.clear();
+    in_sample_ = false;
+  }
+
+  static FrameKind kind_of(const TextFrame& frame) {
+    if (frame.address >= kFirstKernelAddress) return FrameKind::kKernel;
+    if (frame.module.empty() || frame.module == profile::kUnknownFrame)
+      return frame.name == profile::kUnknownFrame ? FrameKind::kUnknown : FrameKind::kUser;
+    return kind_of_module(frame.module);
+  }
+
+  profile::MappingId mapping(std::string_view path) {
+    StringId text = builder_.intern(path);
+    return builder_.mapping({.path = text});
+  }
+
+  profile::MetricId metric(std::string_view event) {
+    auto [it, is_new] = metrics_.try_emplace(std::string(event));
+    if (is_new)
+      it->second = builder_.add_metric(event, is_clock(event) ? "nanoseconds" : "count", 0, is_clock(event));
+    return it->second;
+  }
+
+  // perf names the thread; the process is named after its main thread, or the first thread seen.
+  profile::ThreadId thread(const TextHeader& header) {
+    const int32_t tid = std::max(header.tid, 0);
+    const int32_t pid = header.pid >= 0 ? header.pid : tid;
+    // Without ids the comm is all that tells threads apart.
+    auto key = std::tuple(pid, tid, header.tid >= 0 ? std::string() : std::string(header.comm));
+    auto [it, is_new] = threads_.try_emplace(key);
+    if (is_new) {
+      auto [process, is_new_process] = processes_.try_emplace({pid, std::get<2>(key)});
+      if (is_new_process) process->second = builder_.add_process(pid, header.comm);
+      it->second = builder_.add_thread(process->second, tid, header.comm);
+    }
+    profile::Thread& row = builder_.profile().threads[it->second.index()];
+    row.name = builder_.intern(header.comm);
+    if (pid == tid) builder_.profile().processes[row.process.index()].name = row.name;
+    return it->second;
+  }
+
+  void make_untimed(profile::Profile& profile) {
+    for (const profile::Sample& sample : profile.samples)
+      builder_.add_aggregate(
+          {.site = sample.site, .metric = sample.metric, .value = sample.weight, .thread = sample.thread});
+    profile.samples.clear();
+  }
+
+  static void set_run(profile::Profile& profile) {
+    profile.run.start_ns = profile.samples.front().time_ns;
+    for (const profile::Sample& sample : profile.samples) {
+      profile.run.start_ns = std::min(profile.run.start_ns, sample.time_ns);
+      profile.run.end_ns = std::max(profile.run.end_ns, sample.time_ns);
+    }
+  }
+
+  std::string no_samples() const {
+    if (malformed_)
+      return fmt::format("{}: no samples: line {} is not a header like \"comm pid/tid [cpu] seconds: event:\"",
+                         lines_.name(), first_malformed_);
+    return fmt::format("{}: no samples", lines_.name());
+  }
+
+  LineReader lines_;
+  ProfileBuilder builder_;
+  profile::Sample sample_;
+  bool in_sample_ = false, any_time_ = false;
+  std::vector<profile::LocationId> path_;  // leaf first
+  std::vector<profile::Line> pending_;     // of the frame to come, innermost first
+  std::unordered_map<std::string, profile::LocationId> locations_;
+  std::unordered_map<std::string, profile::MetricId> metrics_;
+  std::map<std::tuple<int32_t, int32_t, std::string>, profile::ThreadId> threads_;
+  std::map<std::pair<int32_t, std::string>, profile::ProcessId> processes_;
+  uint64_t malformed_ = 0, first_malformed_ = 0;
+};
+
+}  // namespace
+
+// A header, then a frame, an empty line or the end.
+bool sniff_text(std::span<const std::byte> head) {
+  std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  if (text.find('\0') != text.npos) return false;
+  bool seen_header = false;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    bool is_blank = line.find_first_not_of(" \t") == line.npos;
+    if (!seen_header && (is_blank || line.starts_with('#'))) continue;
+    if (seen_header) return is_blank || ((line.front() == ' ' || line.front() == '\t') && parse_frame(line));
+    auto header = parse_header(line);
+    if (!header || (header->tid < 0 && header->event.empty())) return false;
+    seen_header = true;
+  }
+  return seen_header;
+}
+
+Result<profile::Profile> read_text(Input input, const ReadOptions& options) {
+  auto stream = TRY(InputStream::open(std::move(input), options));
+  return TextReader(LineReader(std::move(stream))).read();
+}
+
+}  // namespace cprof::format

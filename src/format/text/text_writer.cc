@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "format/frame_text.h"
+#include "format/text/text.h"
+#include "format/values.h"
+#include "profile/frame_name.h"
+
+namespace cprof::format {
+namespace {
+
+using profile::Location;
+using profile::LocationId;
+using profile::Profile;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr std::string_view kUnknownModule = "[unknown]";
+
+class TextWriter {
+ public:
+  TextWriter(const Profile& profile, OutputFile& out) : profile_(profile), out_(out) {}
+
+  Result<void> write_sample(const profile::Sample& sample) {
+    begin(sample.thread, sample.cpu, sample.time_ns, sample.weight, sample.metric);
+    return finish(sample.site);
+  }
+
+  // A stack of an import that has no times: its value stands where a sample's period does, at time 0.
+  Result<void> write_aggregate(const profile::Aggregate& row) {
+    begin(row.thread, 0, 0, row.value, row.metric);
+    return finish(row.site);
+  }
+
+ private:
+  void begin(profile::ThreadId id, uint32_t cpu, uint64_t time_ns, int64_t weight, profile::MetricId metric) {
+    text_.clear();
+    int32_t pid = 0, tid = 0;
+    std::string_view comm;
+    if (id.valid()) {
+      const profile::Thread& thread = profile_.threads[id.index()];
+      tid = pid = thread.tid;
+      comm = profile_.text(thread.name);
+      if (thread.process.valid()) {
+        const profile::Process& process = profile_.processes[thread.process.index()];
+        pid = process.pid;
+        if (comm.empty()) comm = profile_.text(process.name);
+      }
+    }
+    append_clean(text_, comm.empty() ? profile::kUnknownFrame : comm, false);
+    fmt::format_to(std::back_inserter(text_), " {}/{} [{:03}] {}.{:06}: {:>10} ", pid, tid, cpu, time_ns / kSecond,
+                   time_ns % kSecond / 1000, weight);
+    append_clean(text_, metric.valid() ? profile_.text(profile_.metrics[metric.index()].name) : "samples", false);
+    text_ += ": \n";
+  }
+
+  Result<void> finish(profile::CallSiteId site) {
+    if (!site.valid())
+      fmt::format_to(std::back_inserter(text_), "\t{:16x} {} ({})\n", 0, profile::kUnknownFrame, kUnknownModule);
+    for (; site.valid(); site = profile_.sites[site.index()].parent)
+      append_location(profile_.sites[site.index()].location);
+    text_ += '\n';
+    return out_.write(text_);
+  }
+
+  // Innermost line first; only the last, the real function, has an offset and a module.
+  void append_location(LocationId id) {
+    const Location& location = profile_.locations[id.index()];
+    auto lines = profile_.lines_of(id);
+    for (size_t i = 0; i + 1 < lines.size(); ++i) {
+      append_name(location, &lines[i]);
+      text_ += " (inlined)\n";
+    }
+    append_name(location, lines.empty() ? nullptr : &lines.back());
+    if (!lines.empty() && location.function_start && location.file_address >= location.function_start)
+      fmt::format_to(std::back_inserter(text_), "+0x{:x}", location.file_address - location.function_start);
+    text_ += " (";
+    std::string_view path;
+    if (location.mapping.valid()) path = profile_.text(profile_.mappings[location.mapping.index()].path);
+    append_clean(text_, path.empty() ? module_of_kind(location.kind) : path, false);
+    text_ += ")\n";
+  }
+
+  void append_name(const Location& location, const profile::Line* line) {
+    fmt::format_to(std::back_inserter(text_), "\t{:16x} ", location.address);
+    std::string_view name;
+    if (line && line->function.valid()) name = profile_.text(profile_.functions[line->function.index()].name);
+    append_clean(text_, name.empty() ? profile::kUnknownFrame : name, false);
+  }
+
+  static std::string_view module_of_kind(profile::FrameKind kind) {
+    if (kind == profile::FrameKind::kKernel) return "[kernel.kallsyms]";
+    return kind == profile::FrameKind::kJit ? "[JIT]" : kUnknownModule;
+  }
+
+  const Profile& profile_;
+  OutputFile& out_;
+  std::string text_;
+};
+
+}  // namespace
+
+Result<void> write_text(const Profile& profile, OutputFile& out, const WriteOptions& options) {
+  TextWriter writer(profile, out);
+  profile::MetricId metric;
+  if (!options.metric.empty() || !profile.timed()) metric = TRY(choose_value(profile, options)).metric;
+  for (const profile::Sample& sample : profile.samples)
+    if (!metric.valid() || sample.metric == metric) TRY(writer.write_sample(sample));
+  if (profile.timed()) return {};
+  for (const profile::Aggregate& row : profile.aggregates)
+    if (row.metric == metric) TRY(writer.write_aggregate(row));
+  return {};
+}
+
+}  // namespace cprof::format
