@@ -154,6 +154,7 @@ Event read_throttle(Body& body) { return read_throttling(body, true); }
 Event read_unthrottle(Body& body) { return read_throttling(body, false); }
 
 Event read_stack_memory(Body& body) {
+  if (body.reader.u64() != kStackMemoryTag) body.reader.fail();
   StackMemory memory{.time_ns = body.id.time_ns, .task = body.id.task, .address = body.reader.u64()};
   uint64_t size = body.reader.u64();
   memory.bytes = body.reader.bytes(size);
@@ -184,7 +185,7 @@ constexpr auto kTypes = [] {
 }();
 
 TypeRow row_of(uint32_t type) {
-  if (type == kStackMemoryRecord) return {true, read_stack_memory};
+  if (type == kOwnRecord) return {true, read_stack_memory};
   return type < kTypes.size() ? kTypes[type] : TypeRow{};
 }
 

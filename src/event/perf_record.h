@@ -18,10 +18,13 @@
 
 namespace cprof::event {
 
-// Record types of our own, in a range that perf skips by size. The number spells "CP" and then the kind.
-inline constexpr uint32_t kSessionRecord = 0x43500001;      // payload: format/perfdata/session_record.h
-inline constexpr uint32_t kStackMemoryRecord = 0x43500002;  // u64 address, u64 size, bytes, pad to 8, trailer
-inline constexpr uint32_t kEndRecord = 0x43500003;          // u64 end_ns
+// Records of our own have the type of perf's HEADER_EVENT_TYPE, which was given up in 2012 and is the one that every perf
+// passes over without a word (an unknown type ends perf 6.1). A tag follows the header: "cprof" and the kind.
+inline constexpr uint32_t kOwnRecord = 65;
+constexpr uint64_t own_tag(uint64_t kind) { return kind << 48 | 0x666f727063; }
+inline constexpr uint64_t kSessionTag = own_tag(1);      // then format/perfdata/session_record.h
+inline constexpr uint64_t kStackMemoryTag = own_tag(2);  // then u64 address, u64 size, bytes, pad to 8, trailer
+inline constexpr uint64_t kEndTag = own_tag(3);          // then u64 end_ns
 
 inline constexpr size_t kMaxRecordBytes = 65528;            // header.size is 16 bits and a multiple of 8
 inline constexpr uint32_t kMaxStackBytes = 65528;           // sample_stack_user: 16 bits and a multiple of 8

@@ -98,7 +98,8 @@ struct Encoder {
   }
 
   Result<void> operator()(const StackMemory& m) {
-    Writer w(out, kStackMemoryRecord, kUser);
+    Writer w(out, kOwnRecord, kUser);
+    w.put(kStackMemoryTag);
     w.put(m.address);
     w.put(uint64_t{m.bytes.size()});
     w.put_all(m.bytes);

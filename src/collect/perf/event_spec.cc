@@ -6,38 +6,10 @@
 #include <charconv>
 
 #include "base/file.h"
+#include "event/known_events.h"
 
 namespace cprof::collect {
 namespace {
-
-struct NamedEvent {
-  std::string_view name, alias;
-  uint32_t type;
-  uint64_t config;
-  bool is_time = false, every = false;
-};
-
-constexpr NamedEvent kNamedEvents[] = {
-    {"cpu-clock", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true},
-    {"task-clock", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, true},
-    {"page-faults", "faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
-    {"minor-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN},
-    {"major-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
-    {"context-switches", "cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, false, true},
-    {"cpu-migrations", "migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, false, true},
-    {"alignment-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS},
-    {"emulation-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS},
-    {"cycles", "cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
-    {"instructions", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
-    {"cache-references", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES},
-    {"cache-misses", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
-    {"branches", "branch-instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
-    {"branch-misses", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
-    {"bus-cycles", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES},
-    {"ref-cycles", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
-    {"stalled-cycles-frontend", "idle-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
-    {"stalled-cycles-backend", "idle-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
-};
 
 bool is_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
@@ -88,9 +60,9 @@ Result<EventSpec> parse_event(std::string_view text, const std::vector<std::stri
   if (size_t colon = name.find(':'); colon != name.npos) {
     spec = TRY(parse_tracepoint(name.substr(0, colon), name.substr(colon + 1), tracefs));
   } else {
-    auto row = std::ranges::find_if(kNamedEvents, [&](const NamedEvent& e) { return name == e.name || name == e.alias; });
+    auto row = std::ranges::find_if(event::kKnownEvents, [&](const event::KnownEvent& e) { return name == e.name || name == e.alias; });
     spec.metric.unit = "count";
-    if (row != std::end(kNamedEvents) && !name.empty()) {
+    if (row != std::end(event::kKnownEvents) && !name.empty()) {
       spec.metric.type = row->type;
       spec.metric.config = row->config;
       spec.metric.is_time = row->is_time;
