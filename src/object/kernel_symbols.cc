@@ -122,9 +122,11 @@ bool KernelSymbols::is_better_alias(const Entry& candidate, const Entry& than) c
 }
 
 void KernelSymbols::sort_and_join_aliases() {
-  auto by_start = [](const Entry& a, const Entry& b) { return a.start < b.start; };
-  if (!std::is_sorted(entries_.begin(), entries_.end(), by_start))
-    std::stable_sort(entries_.begin(), entries_.end(), by_start);
+  // Names were stored in the file's order, so the offset makes it a stable order.
+  auto before = [](const Entry& a, const Entry& b) {
+    return a.start != b.start ? a.start < b.start : a.name_offset < b.name_offset;
+  };
+  if (!std::is_sorted(entries_.begin(), entries_.end(), before)) std::sort(entries_.begin(), entries_.end(), before);
   size_t kept = 0;
   for (const Entry& entry : entries_) {
     if (kept == 0 || entries_[kept - 1].start != entry.start)
