@@ -41,6 +41,8 @@ class Modules {
 
   const MappedModule& of(const space::Process& process, const space::MappingPtr& mapping);
   object::ElfFile* debug_file(ModuleFile& file);
+  // What the unwind tables could not use, of all files.
+  void report(Diagnostics& diagnostics) const { diagnostics.merge(tables_.diagnostics()); }
   void forget(const space::Process& process) { mapped_.erase(process.serial); }
 
  private:

@@ -204,6 +204,7 @@ Result<void> Pipeline::finish(uint64_t end_ns) {
   Impl& impl = *impl_;
   impl.builder.profile().run.end_ns = end_ns;
   impl.finish_rows();
+  impl.modules.report(impl.diagnostics());
   if (impl.options.symbolize) {
     Namer namer(impl.options, impl.builder, impl.modules, impl.interner, impl.diagnostics());
     namer.name_all();

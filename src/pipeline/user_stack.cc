@@ -72,6 +72,8 @@ class UserStackReader::Provider : public unwind::ModuleProvider {
     const unwind::ModuleTable* table = module.file ? module.file->table.get() : nullptr;
     return unwind::Module{(*mapping)->start, (*mapping)->end, module.bias, table};
   }
+  uint64_t process_key() const override { return process_.serial + uint64_t{1}; }
+  uint64_t generation() const override { return process_.maps.version() + 1; }
 
  private:
   UserStackReader& reader_;

@@ -16,7 +16,8 @@ class RunningCollector {
   virtual ~RunningCollector() = default;
   virtual event::Collector& get() = 0;
   virtual void note_truncated(uint64_t truncated, uint64_t total) = 0;
-  virtual int command_status() const = 0;
+  virtual int command_status() const = 0;      // as a shell gives it; -1: none, or still running
+  virtual bool terminate_command() = 0;        // SIGTERM; false: there is none that runs
   virtual uint64_t bytes_read() const = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "format/perfdata/raw_writer.h"
 #include "session/collectors.h"
 #include "session/stop_signals.h"
 
@@ -61,9 +62,20 @@ Result<void> run(RunningCollector& collector, const pipeline::Pipeline& pipeline
   return {};
 }
 
-Result<std::unique_ptr<format::RawSink>> open_raw(const RecordOptions& options) {
+// A command that still runs when its recording is over (-d, Ctrl-C) is asked to end, and recorded until it does.
+constexpr uint64_t kGraceNs = 2 * kSecondNs;
+
+Result<void> end_command(RunningCollector& collector) {
+  if (!collector.terminate_command()) return {};
+  uint64_t end = now_ns() + kGraceNs;
+  while (collector.command_status() < 0 && now_ns() < end)
+    if (!TRY(collector.get().poll(kPollTimeoutMs))) break;
+  return {};
+}
+
+Result<std::unique_ptr<format::RawWriter>> open_raw(const RecordOptions& options) {
   if (options.raw_path.empty()) return nullptr;
-  return format::open_raw_sink(options.raw_path);
+  return std::make_unique<format::RawWriter>(TRY(OutputFile::create(options.raw_path)));
 }
 
 }  // namespace
@@ -85,6 +97,7 @@ Result<Recorded> record(const RecordOptions& options, const std::function<void(c
   auto started = collector->get().start();
   if (started) started = run(*collector, pipeline, options, signals, progress);
   if (!started) recorded.collection_error = started.error();
+  if (auto ended = end_command(*collector); !ended && !recorded.collection_error) recorded.collection_error = ended.error();
   uint64_t cpu_spent = own_cpu_ns() - cpu_before;
   recorded.interrupted = signals.requested();
   auto closed = collector->get().close();
@@ -93,6 +106,9 @@ Result<Recorded> record(const RecordOptions& options, const std::function<void(c
   recorded.command_status = collector->command_status();
   recorded.profile = pipeline.take();
   recorded.profile.diagnostics.merge(collector->get().diagnostics());
+  if (raw && raw->dropped())
+    recorded.profile.diagnostics.add("raw_events_dropped", Severity::kDataLoss,
+                                     "events too large for the raw capture, which lacks them", raw->dropped());
   recorded.profile.run.collector_cpu_ns = cpu_spent;
   recorded.profile.run.bytes_read = collector->bytes_read();
   return recorded;

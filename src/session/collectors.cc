@@ -1,0 +1,69 @@
+#include "session/collectors.h"
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include <csignal>
+
+#include "collect/perf/cpu_list.h"
+#include "collect/perf/perf_collector.h"
+#include "collect/perf/running_tasks.h"
+#include "session/record.h"
+
+namespace cprof::session {
+namespace {
+
+constexpr uint64_t kCommandFreqHz = 999, kRunningFreqHz = 199;
+
+class PerfRun : public RunningCollector {
+ public:
+  explicit PerfRun(std::unique_ptr<collect::PerfCollector> collector) : collector_(std::move(collector)) {}
+
+  event::Collector& get() override { return *collector_; }
+  void note_truncated(uint64_t truncated, uint64_t total) override { collector_->note_truncated(truncated, total); }
+  int command_status() const override { return collector_->child_status(); }
+  bool terminate_command() override {
+    auto pid = collector_->command_pid();
+    return pid && collector_->child_status() < 0 && kill(*pid, SIGTERM) == 0;
+  }
+  uint64_t bytes_read() const override { return collector_->bytes_read(); }
+
+ private:
+  std::unique_ptr<collect::PerfCollector> collector_;
+};
+
+Result<collect::PerfTarget> perf_target(const Target& target, const std::string& cpus) {
+  collect::PerfTarget result;
+  result.command = target.command;
+  result.pids = target.pids;
+  result.tids = target.tids;
+  result.all_cpus = target.whole_machine;
+  result.cgroup = target.cgroup;
+  if (!cpus.empty()) result.cpus = TRY(collect::parse_cpu_list(cpus));
+  if (!target.name.empty()) {
+    result.pids = TRY(collect::find_by_name(target.name));
+    if (result.pids.empty()) return fail("no running process is named '" + target.name + "'");
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options) {
+  collect::PerfOptions perf;
+  perf.target = TRY(perf_target(options.target, options.cpus));
+  perf.events = options.events;
+  perf.freq_hz = options.max_freq   ? collect::kMaxFrequency
+                 : options.freq_hz  ? options.freq_hz
+                 : options.target.command.empty() ? kRunningFreqHz
+                                                  : kCommandFreqHz;
+  perf.period = options.period;
+  perf.stack_mode = options.frame_pointers ? collect::StackMode::kFramePointer : collect::StackMode::kDwarf;
+  perf.stack_bytes = options.stack_bytes;
+  perf.kernel = options.kernel;
+  perf.inherit = options.inherit;
+  perf.delay_ns = static_cast<uint64_t>(options.delay_s * 1e9);
+  return std::make_unique<PerfRun>(TRY(collect::PerfCollector::make(std::move(perf))));
+}
+
+}  // namespace cprof::session
