@@ -51,7 +51,7 @@ void RowBuilder::add(uint64_t start, uint64_t end, const cp_rule& rule) {
 void RowBuilder::put(uint64_t pc, uint32_t rule) {
   if (rule == last_rule_) return;
   uint64_t offset = pc - set_.base;
-  open_pages_to(offset / kPageBytes);
+  open_pages_to(offset / kPageBytes, true);
   cp_row row = CP_MAKE_ROW(offset % kPageBytes, rule);
   // A page opened just now begins with the rule of the page before, unless this row stands at its very start.
   bool replaces = offset % kPageBytes == 0 && set_.rows.size() > set_.pages.back();
@@ -62,17 +62,18 @@ void RowBuilder::put(uint64_t pc, uint32_t rule) {
   last_rule_ = rule;
 }
 
-void RowBuilder::open_pages_to(uint64_t page) {
+// A page of which nothing is known needs no row, unless one follows in it.
+void RowBuilder::open_pages_to(uint64_t page, bool has_rows) {
   for (; opened_ <= page; opened_++) {
     set_.pages.push_back(static_cast<uint32_t>(set_.rows.size()));
-    if (last_rule_ != 0 || opened_ == page) set_.rows.push_back(CP_MAKE_ROW(0, last_rule_));
+    if (last_rule_ != 0 || (has_rows && opened_ == page)) set_.rows.push_back(CP_MAKE_ROW(0, last_rule_));
   }
 }
 
 RowSet RowBuilder::finish() {
   if (page_count_ > 0) {
     if (cursor_ < set_.base + page_count_ * kPageBytes) put(cursor_, 0);
-    if (opened_ < page_count_) open_pages_to(page_count_ - 1);
+    if (opened_ < page_count_) open_pages_to(page_count_ - 1, false);
   }
   set_.pages.push_back(static_cast<uint32_t>(set_.rows.size()));
   set_.rows.shrink_to_fit();

@@ -29,7 +29,7 @@ class RowBuilder {
  private:
   uint32_t index_of(const cp_rule& rule);
   void put(uint64_t pc, uint32_t rule);
-  void open_pages_to(uint64_t page);
+  void open_pages_to(uint64_t page, bool has_rows);
 
   RowSet set_;
   uint32_t page_count_;

@@ -26,7 +26,8 @@ bool set_return_address(const FrameState& state, cp_rule& rule) {
       rule.ra_kind = CP_RA_AFTER_FP;
       return true;
     }
-    if (rule.fp_kind != CP_FP_AT_CFA && fits<int16_t>(lr.value)) {
+    bool has_free_offset = rule.fp_kind == CP_FP_SAME || rule.fp_kind == CP_FP_UNDEFINED;
+    if (has_free_offset && fits<int16_t>(lr.value)) {
       rule.ra_kind = CP_RA_AT_CFA;
       rule.fp_offset = static_cast<int16_t>(lr.value);
       return true;
