@@ -1,13 +1,19 @@
 #include "symbolize/debug_links.h"
 
-#include <dwarf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+
+#include "base/file.h"
 
 namespace cprof::symbolize {
 namespace {
+
+constexpr size_t kMaxSplitFile = size_t{1} << 30;
 
 std::string directory_of(const std::string& path) {
   size_t slash = path.rfind('/');
@@ -24,6 +30,21 @@ std::vector<std::string> split_candidates(const Unit& skeleton, const std::strin
   if (!name.starts_with('/')) paths.push_back(beside + "/" + name);
   paths.push_back(beside + "/" + base_name(name));
   return paths;
+}
+
+// ElfFile takes linked files; a .dwo is one in all but its type, an object file that needs no relocation.
+Result<std::shared_ptr<object::ElfFile>> open_object_file(const std::string& path) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  struct stat status;
+  if (!fd || fstat(fd.get(), &status) != 0) return fail_errno(path);
+  if (!S_ISREG(status.st_mode)) return fail(path + ": not a regular file");
+  auto bytes = TRY(read_all(fd.get(), kMaxSplitFile, path));
+  constexpr size_t kTypeAt = offsetof(Elf64_Ehdr, e_type);
+  const Elf64_Half from = ET_REL, to = ET_DYN;
+  if (bytes.size() > sizeof(Elf64_Ehdr) && memcmp(bytes.data() + kTypeAt, &from, sizeof from) == 0) {
+    memcpy(bytes.data() + kTypeAt, &to, sizeof to);
+  }
+  return object::ElfFile::from_memory(std::move(bytes), path);
 }
 
 bool holds_unit(DwarfFile& file, uint64_t dwo_id) {
@@ -46,9 +67,9 @@ std::vector<std::string> supplementary_candidates(const std::string& link, const
 
 std::unique_ptr<DwarfFile> open_split_file(const Unit& skeleton, const DwarfFile& main, Diagnostics& diagnostics) {
   for (const std::string& path : split_candidates(skeleton, directory_of(main.name()))) {
-    auto elf = object::ElfFile::open(path);
+    auto elf = open_object_file(path);
     if (!elf) continue;
-    auto file = DwarfFile::load(**elf, ".dwo", diagnostics);
+    auto file = DwarfFile::load(*elf, ".dwo", diagnostics);
     if (!file) continue;
     file->adopt_skeleton(skeleton, main.sections());
     if (holds_unit(*file, skeleton.dwo_id)) return file;
@@ -75,7 +96,7 @@ std::unique_ptr<DwarfFile> open_supplementary_file(object::ElfFile& file, Diagno
   for (const std::string& path : supplementary_candidates(link, object::to_hex(id), directory_of(file.name()))) {
     auto elf = object::ElfFile::open(path);
     if (!elf || !std::ranges::equal((*elf)->build_id(), id)) continue;
-    if (auto result = DwarfFile::load(**elf, "", diagnostics)) return result;
+    if (auto result = DwarfFile::load(*elf, "", diagnostics)) return result;
   }
   diagnostics.add("dwz_file_missing", Severity::kNotice,
                   "the shared debug file that dwz made was not found; some names are missing", 1, link);

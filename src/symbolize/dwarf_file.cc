@@ -1,7 +1,6 @@
 #include "symbolize/dwarf_file.h"
 
 #include <dwarf.h>
-#include <fcntl.h>
 
 #include <algorithm>
 
@@ -9,17 +8,6 @@ namespace cprof::symbolize {
 namespace {
 
 constexpr uint64_t kBudgetFloor = 1 << 20;
-
-// A second ElfFile over the same bytes: the sections stay as long as the DwarfFile, whatever others drop.
-std::shared_ptr<object::ElfFile> reopen(object::ElfFile& file) {
-  Result<std::shared_ptr<object::ElfFile>> copy = fail("");
-  if (file.fd() >= 0) {
-    copy = object::ElfFile::open(Fd(fcntl(file.fd(), F_DUPFD_CLOEXEC, 0)), file.name());
-  } else {
-    copy = object::ElfFile::from_memory({file.memory().begin(), file.memory().end()}, file.name());
-  }
-  return copy ? *copy : nullptr;
-}
 
 struct Wanted {
   std::string_view name;
@@ -52,21 +40,21 @@ std::optional<uint64_t> Unit::reference(const Value& value) const {
   }
 }
 
-std::unique_ptr<DwarfFile> DwarfFile::load(object::ElfFile& file, std::string_view suffix, Diagnostics& diagnostics) {
-  if (!file.find_section(".debug_info" + std::string(suffix))) return nullptr;
+std::unique_ptr<DwarfFile> DwarfFile::load(std::shared_ptr<object::ElfFile> file, std::string_view suffix,
+                                           Diagnostics& diagnostics) {
+  if (!file->find_section(".debug_info" + std::string(suffix))) return nullptr;
   auto result = std::unique_ptr<DwarfFile>(new DwarfFile());
-  result->elf_ = reopen(file);
-  if (!result->elf_) return nullptr;
+  result->elf_ = std::move(file);
   for (const Wanted& wanted : kWanted) {
     auto bytes = result->elf_->section_data(std::string(wanted.name) + std::string(suffix));
     if (bytes) {
-      result->own_sections_.*wanted.member = *bytes;
+      result->sections_.*wanted.member = *bytes;
     } else {
       diagnostics.add("debug_section_unreadable", Severity::kError,
                       "a debug section could not be read; names come from what is left", 1, bytes.error().message);
     }
   }
-  DwarfSections& sections = result->sections_ = result->own_sections_;
+  const DwarfSections& sections = result->sections_;
   if (sections.info.empty() || sections.abbrev.empty()) return nullptr;
   result->abbreviation_budget_ = 16 * (kBudgetFloor + sections.abbrev.size());
   result->range_budget_ = kBudgetFloor + 4 * (sections.info.size() + sections.ranges.size() + sections.rnglists.size());

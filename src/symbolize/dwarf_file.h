@@ -34,7 +34,9 @@ struct Unit {
 class DwarfFile {
  public:
   // suffix ".dwo" for split files, else "". Null: no debug info, or it cannot be read (then counted).
-  static std::unique_ptr<DwarfFile> load(object::ElfFile& file, std::string_view suffix, Diagnostics& diagnostics);
+  // Nobody else may drop the file's cached sections.
+  static std::unique_ptr<DwarfFile> load(std::shared_ptr<object::ElfFile> file, std::string_view suffix,
+                                         Diagnostics& diagnostics);
 
   const std::string& name() const { return elf_->name(); }
   const DwarfSections& sections() const { return sections_; }
@@ -61,7 +63,7 @@ class DwarfFile {
   bool take_root_attributes(Unit& unit, ByteReader& reader, const AbbreviationTable& table, const Abbreviation& root);
 
   std::shared_ptr<object::ElfFile> elf_;
-  DwarfSections sections_, own_sections_;
+  DwarfSections sections_;
   std::vector<Unit> units_;
   std::map<std::pair<uint64_t, uint8_t>, std::shared_ptr<const AbbreviationTable>> tables_;  // offset, offset size
   uint64_t abbreviation_budget_ = 0, range_budget_ = 0;

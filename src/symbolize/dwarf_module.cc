@@ -1,6 +1,7 @@
 #include "symbolize/dwarf_module.h"
 
 #include <dwarf.h>
+#include <fcntl.h>
 
 #include <unordered_map>
 
@@ -31,6 +32,14 @@ struct CodeUnit {
   std::optional<ScopeTable> scopes;
   std::optional<LineTable> lines, split_files;
 };
+
+// Another ElfFile over the same bytes, whose cached sections nobody else drops.
+std::shared_ptr<object::ElfFile> private_copy(object::ElfFile& file) {
+  auto copy = file.fd() >= 0
+                  ? object::ElfFile::open(Fd(fcntl(file.fd(), F_DUPFD_CLOEXEC, 0)), file.name())
+                  : object::ElfFile::from_memory({file.memory().begin(), file.memory().end()}, file.name());
+  return copy ? *copy : nullptr;
+}
 
 struct DieKey {
   const DwarfFile* file;
@@ -70,7 +79,8 @@ DwarfModule::~DwarfModule() = default;
 std::unique_ptr<DwarfModule> DwarfModule::load(object::ElfFile& file, AddressRanges code, Demangler& demangler,
                                                Diagnostics& diagnostics) {
   auto impl = std::make_unique<Impl>(demangler, std::move(code));
-  impl->file = DwarfFile::load(file, "", diagnostics);
+  auto copy = private_copy(file);
+  if (copy) impl->file = DwarfFile::load(std::move(copy), "", diagnostics);
   if (!impl->file) return nullptr;
   impl->row_budget = (1 << 20) + 2 * impl->file->sections().line.size();
   impl->supplementary = open_supplementary_file(file, diagnostics);
