@@ -1,6 +1,7 @@
 #include "object/decompress.h"
 
 #include <fmt/format.h>
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -15,6 +16,7 @@ constexpr uint64_t kMaxUnpackedBytes = uint64_t{4} << 30;
 constexpr uint64_t kSmallBytes = 64 << 20;  // below it a ratio is harmless, up to the most that deflate can do
 constexpr uint64_t kMaxRatio = 200, kMaxSmallRatio = 1032;
 constexpr size_t kFirstBytes = 64 * 1024;
+constexpr uint64_t kXzMemory = 96 << 20;  // what xz -9 needs to unpack, and some
 
 // The output so far. room() is never empty until the claimed size is reached.
 class GrowingOutput {
@@ -30,7 +32,10 @@ class GrowingOutput {
   void advance(size_t count) { used_ += count; }
   bool full() const { return used_ == limit_; }
   uint64_t used() const { return used_; }
-  Buffer take() { return std::move(buffer_); }
+  Buffer take() {
+    CPROF_CHECK(buffer_.resize(used_));  // shrinking
+    return std::move(buffer_);
+  }
 
  private:
   Buffer buffer_;
@@ -140,6 +145,28 @@ Result<Buffer> decompress(const CompressedBytes& packed, const std::string& name
   TRY(check_unpacked_size(packed.unpacked_size, packed.bytes.size(), name));
   if (packed.kind == Compression::kZstd) return unpack<ZstdStream>(packed, name);
   return unpack<ZlibStream>(packed, name);
+}
+
+Result<Buffer> unpack_xz(std::span<const std::byte> packed, const std::string& name) {
+  uint64_t limit = std::min(kMaxUnpackedBytes, std::max(kSmallBytes, packed.size() * kMaxRatio));
+  GrowingOutput output(limit, packed.size());
+  lzma_stream stream = LZMA_STREAM_INIT;
+  std::unique_ptr<lzma_stream, void (*)(lzma_stream*)> end(&stream, lzma_end);
+  if (lzma_stream_decoder(&stream, kXzMemory, 0) != LZMA_OK) return fail(name + ": out of memory while unpacking", ENOMEM);
+  stream.next_in = reinterpret_cast<const uint8_t*>(packed.data());
+  stream.avail_in = packed.size();
+  for (lzma_ret result = LZMA_OK; result != LZMA_STREAM_END;) {
+    if (!output.grow()) return fail(name + ": out of memory while unpacking", ENOMEM);
+    auto room = output.room();
+    if (room.empty()) return fail(fmt::format("{}: unpacks to over the limit of {} bytes", name, limit), EFBIG);
+    stream.next_out = reinterpret_cast<uint8_t*>(room.data());
+    stream.avail_out = room.size();
+    result = lzma_code(&stream, LZMA_FINISH);
+    output.advance(room.size() - stream.avail_out);
+    bool broken = result != LZMA_OK && result != LZMA_STREAM_END;
+    if (broken) return fail(fmt::format("{}: broken xz data after {} bytes", name, output.used()));
+  }
+  return output.take();
 }
 
 }  // namespace cprof::object

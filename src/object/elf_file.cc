@@ -14,6 +14,7 @@
 #include "object/byte_source.h"
 #include "object/decompress.h"
 #include "object/elf_headers.h"
+#include "object/elf_symbols.h"
 
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2  // glibc 2.36's elf.h does not have it yet
@@ -79,30 +80,6 @@ std::span<const uint64_t> page_sizes(uint16_t machine) {
   return std::span(kSizes).first(machine == EM_AARCH64 ? 3 : 1);
 }
 
-// A string table whose names may share their ends, as linkers make them, but not without limit: hostile tables of one
-// endless name would cost the square of the file's size.
-class NameTable {
- public:
-  explicit NameTable(std::span<const std::byte> bytes)
-      : bytes_(bytes), budget_(uint64_t{bytes.size()} * 16 + (64 << 20)) {}
-
-  // "" for a name outside the table or without an end.
-  std::string_view at(uint32_t offset) {
-    if (offset >= bytes_.size() || exhausted()) return {};
-    const char* start = reinterpret_cast<const char*>(bytes_.data()) + offset;
-    size_t room = bytes_.size() - offset;
-    const void* end = memchr(start, 0, std::min<uint64_t>(room, budget_));
-    size_t length = end ? static_cast<size_t>(static_cast<const char*>(end) - start) : room;
-    budget_ -= std::min<uint64_t>(budget_, length + 1);
-    return end ? std::string_view(start, length) : std::string_view();
-  }
-  bool exhausted() const { return budget_ == 0; }
-
- private:
-  std::span<const std::byte> bytes_;
-  uint64_t budget_;
-};
-
 }  // namespace
 
 struct ElfFile::Impl {
@@ -119,13 +96,14 @@ struct ElfFile::Impl {
   Result<std::span<const std::byte>> content(const Section& section, Buffer* into) const;
   void find_build_id();
   Result<void> add_symbols(const Section& table, std::vector<Symbol>* into);
-  bool is_function(const Elf64_Sym& symbol) const;
+  Result<void> add_embedded_symbols(const Section& section, std::vector<Symbol>* into);
   const Segment* segment_of_mapping(uint64_t avma_start, uint64_t file_offset, bool executable) const;
 
   ByteSource source;
   ElfHeaders headers;
   std::vector<CachedSection> cache;
   std::optional<std::vector<std::byte>> build_id;
+  std::shared_ptr<ElfFile> embedded;  // .gnu_debugdata's, once symbols() was asked for
 };
 
 // The section's bytes as stored: a view of the memory image, or read into the buffer.
@@ -187,33 +165,28 @@ void ElfFile::Impl::find_build_id() {
   }
 }
 
-bool ElfFile::Impl::is_function(const Elf64_Sym& symbol) const {
-  if (symbol.st_shndx == SHN_UNDEF) return false;
-  uint8_t type = ELF64_ST_TYPE(symbol.st_info);
-  if (type == STT_FUNC || type == STT_GNU_IFUNC) return true;
-  if (type != STT_NOTYPE || symbol.st_shndx >= headers.sections.size()) return false;
-  return headers.sections[symbol.st_shndx].flags & SHF_EXECINSTR;
+Result<void> ElfFile::Impl::add_symbols(const Section& table, std::vector<Symbol>* into) {
+  std::string name = source.name() + ": " + table.name;
+  if (table.entry_size != sizeof(Elf64_Sym)) return fail(name + ": symbols of an unknown size");
+  if (table.link >= headers.sections.size() || headers.sections[table.link].type != SHT_STRTAB)
+    return fail(name + ": has no string table");
+  SymbolTable symbols{TRY(data(table)), TRY(data(headers.sections[table.link])), headers.sections, headers.header.e_machine};
+  cache[table.link].pinned = true;
+  return append_functions(symbols, name, into);
 }
 
-Result<void> ElfFile::Impl::add_symbols(const Section& table, std::vector<Symbol>* into) {
-  auto name = [&] { return source.name() + ": " + table.name; };
-  if (table.entry_size != sizeof(Elf64_Sym)) return fail(name() + ": symbols of an unknown size");
-  if (table.link >= headers.sections.size() || headers.sections[table.link].type != SHT_STRTAB)
-    return fail(name() + ": has no string table");
-  auto rows = TRY(data(table));
-  NameTable names(TRY(data(headers.sections[table.link])));
-  cache[table.link].pinned = true;
-  for (size_t at = 0; at + sizeof(Elf64_Sym) <= rows.size(); at += sizeof(Elf64_Sym)) {
-    Elf64_Sym row;
-    memcpy(&row, rows.data() + at, sizeof row);
-    if (!is_function(row)) continue;
-    std::string_view text = names.at(row.st_name);
-    bool mapping_symbol = headers.header.e_machine == EM_AARCH64 && text.starts_with('$');
-    if (text.empty() || mapping_symbol) continue;
-    into->push_back({row.st_value, row.st_size, text, static_cast<uint8_t>(ELF64_ST_TYPE(row.st_info)),
-                     static_cast<uint8_t>(ELF64_ST_BIND(row.st_info)), row.st_shndx});
+// The distributions of the Fedora family strip .symtab and put what .dynsym lacks, as an ELF file packed with xz, here.
+Result<void> ElfFile::Impl::add_embedded_symbols(const Section& section, std::vector<Symbol>* into) {
+  if (!embedded) {
+    std::string name = source.name() + ": " + section.name;
+    Buffer stored;
+    auto packed = TRY(content(section, &stored));
+    Buffer image = TRY(unpack_xz(packed, name));
+    embedded = TRY(ElfFile::from_memory({image.span().begin(), image.span().end()}, name));
   }
-  if (names.exhausted()) return fail(name() + ": the names overlap without end");
+  for (const Section& table : embedded->sections()) {
+    if (table.type == SHT_SYMTAB && table.size != 0) return embedded->impl_->add_symbols(table, into);
+  }
   return {};
 }
 
@@ -386,13 +359,19 @@ std::optional<DebugLink> ElfFile::debug_link() {
 
 Result<std::vector<Symbol>> ElfFile::symbols() {
   std::vector<Symbol> result;
-  for (uint32_t type : {uint32_t{SHT_SYMTAB}, uint32_t{SHT_DYNSYM}}) {
+  auto table_of = [&](uint32_t type) -> const Section* {
     for (const Section& section : impl_->headers.sections) {
-      if (section.type != type || section.size == 0) continue;
-      TRY(impl_->add_symbols(section, &result));
-      break;
+      if (section.type == type && section.size != 0) return &section;
     }
-  }
+    return nullptr;
+  };
+  const Section* full = table_of(SHT_SYMTAB);
+  const Section* packed = find_section(".gnu_debugdata");
+  if (full)
+    TRY(impl_->add_symbols(*full, &result));
+  else if (packed && packed->type != SHT_NOBITS)
+    TRY(impl_->add_embedded_symbols(*packed, &result));
+  if (const Section* dynamic = table_of(SHT_DYNSYM)) TRY(impl_->add_symbols(*dynamic, &result));
   return result;
 }
 

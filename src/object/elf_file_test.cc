@@ -1,6 +1,7 @@
 #include "object/elf_file.h"
 
 #include <gtest/gtest.h>
+#include <lzma.h>
 
 #include <random>
 
@@ -197,6 +198,43 @@ TEST(ElfFile, SymbolsOfBothTablesAndOnlyCode) {
   EXPECT_EQ(names, (std::vector<std::string>{"main", "label", "memcpy"}));
   EXPECT_EQ((*symbols)[0].address, 0x10u);
   EXPECT_EQ((*symbols)[0].size, 4u);
+}
+
+Bytes xz_packed(const Bytes& plain) {
+  Bytes packed(lzma_stream_buffer_bound(plain.size()));
+  size_t used = 0;
+  EXPECT_EQ(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, nullptr, reinterpret_cast<const uint8_t*>(plain.data()), plain.size(),
+                                    reinterpret_cast<uint8_t*>(packed.data()), &used, packed.size()),
+            LZMA_OK);
+  packed.resize(used);
+  return packed;
+}
+
+TEST(ElfFile, SymbolsInsideGnuDebugdata) {
+  ElfBuilder inner;
+  inner.add_section(".text", SHT_NOBITS, {}, SHF_EXECINSTR);
+  inner.add_symbols({{"hidden_function", 0x40, 4}});
+  Bytes packed = xz_packed(inner.build());
+  auto outer = [](const Bytes& content) {
+    ElfBuilder builder;
+    builder.add_section(".text", SHT_PROGBITS, Bytes(128), SHF_EXECINSTR);
+    builder.add_symbols({{"exported", 0x10, 4}}, SHT_DYNSYM);
+    builder.add_section(".gnu_debugdata", SHT_PROGBITS, content);
+    return open_bytes(builder.build());
+  };
+  auto file = outer(packed);
+  for (int pass = 0; pass < 2; ++pass) {
+    auto symbols = file->symbols();
+    ASSERT_TRUE(symbols) << symbols.error().message;
+    ASSERT_EQ(symbols->size(), 2u);
+    EXPECT_EQ((*symbols)[0].name, "hidden_function");
+    EXPECT_EQ((*symbols)[1].name, "exported");
+    file->drop_cached_data();
+  }
+  Bytes cut(packed.begin(), packed.begin() + static_cast<long>(packed.size() / 2));
+  EXPECT_FALSE(outer(cut)->symbols());
+  EXPECT_FALSE(outer(ElfBuilder::bytes("not xz"))->symbols());
+  EXPECT_FALSE(outer(xz_packed(Bytes(70 << 20)))->symbols());  // 10 KB that would be 70 MB
 }
 
 TEST(ElfFile, HostileSymbolTables) {
