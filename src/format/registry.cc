@@ -6,10 +6,10 @@
 #include "format/folded/folded.h"
 #include "format/format.h"
 #include "format/gzip.h"
+#include "format/perfdata/perfdata.h"
 #include "format/pftrace/pftrace.h"
 #include "format/pprof/pprof.h"
 #include "format/text/text.h"
-#include "profile/frame_name.h"
 
 namespace cprof::format {
 namespace {
@@ -18,7 +18,7 @@ constexpr size_t kHeadBytes = 64 * 1024;
 
 // The list. A format is added here and nowhere else.
 std::vector<FormatInfo> make_list() {
-  return {folded_format(), text_format(), pprof_format(), pftrace_format()};
+  return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format()};
 }
 
 }  // namespace
