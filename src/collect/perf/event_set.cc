@@ -58,9 +58,12 @@ Result<void> EventSet::probe_one(EventSpec& spec) {
     return open_on_self(sampling_attr(spec, choices));
   };
   int error = open_probe(choices_.kernel);
-  if (is_forbidden(error) && choices_.kernel && open_probe(false) == 0) {
-    choices_.kernel = false;
-    error = 0;
+  if (is_forbidden(error) && choices_.kernel) {
+    int without = open_probe(false);
+    if (!is_forbidden(without)) {
+      choices_.kernel = false;
+      error = without;
+    }
   }
   if (error == 0) return {};
   bool is_cycles = spec.metric.type == PERF_TYPE_HARDWARE && spec.metric.config == PERF_COUNT_HW_CPU_CYCLES;

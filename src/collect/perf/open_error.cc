@@ -21,10 +21,10 @@ std::string advice(const OpenAttempt& attempt, int error_number, const PerfOptio
     case ENFILE: return "; the whole system's limit, raise it: sysctl fs.file-max";
     case EACCES:
     case EPERM: {
-      int level = attempt.pid == -1 ? 0 : 2;
-      std::string_view what = attempt.pid == -1 ? "sampling a CPU for all processes" : "this";
+      int level = paranoid_level(options), needed = attempt.pid == -1 ? 0 : 2;
+      if (level <= needed) return "; it belongs to another user: run as root";
       return fmt::format("; kernel.perf_event_paranoid is {}: {} needs root, CAP_PERFMON or sysctl kernel.perf_event_paranoid={}",
-                         paranoid_level(options), what, level);
+                         level, attempt.pid == -1 ? "sampling a CPU for all processes" : "this", needed);
     }
     case ENOENT:
     case EOPNOTSUPP: return "; this machine does not have the event, try -e cpu-clock";

@@ -141,6 +141,19 @@ TEST_F(PerfCollectorTest, KernelSamplesAreGivenUpWhenForbidden) {
   EXPECT_NE(recorder.info.kernel_stacks_missing.find("perf_event_paranoid is 2"), std::string::npos);
 }
 
+// Both at once: what an unprivileged user sees in a virtual machine.
+TEST_F(PerfCollectorTest, ForbiddenKernelAndNoCounter) {
+  api.refuse_open = [](const perf_event_attr& attr, int32_t, int) {
+    if (!attr.exclude_kernel) return EACCES;
+    return attr.type == PERF_TYPE_HARDWARE ? ENOENT : 0;
+  };
+  options.events = {};
+  auto collector = make();
+  ASSERT_TRUE(collector->open(recorder));
+  EXPECT_EQ(recorder.info.metrics[0].name, "cpu-clock");
+  EXPECT_FALSE(recorder.info.has_kernel_stacks);
+}
+
 TEST_F(PerfCollectorTest, ErrorsNameCallEventTaskLimit) {
   api.refuse_open = [](const perf_event_attr& attr, int32_t, int cpu) {
     return cpu >= 0 && attr.config == PERF_COUNT_SW_CPU_CLOCK ? EMFILE : 0;

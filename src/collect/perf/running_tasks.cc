@@ -35,6 +35,15 @@ Result<int32_t> process_of(int32_t tid) {
   return pid;
 }
 
+// A main thread that has ended while others go on has no maps any more: any living thread shows them.
+std::vector<object::MapsEntry> maps_of(const std::vector<int32_t>& threads) {
+  for (int32_t tid : threads) {
+    auto maps = object::read_maps(tid);
+    if (maps && !maps->empty()) return std::move(*maps);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<int32_t>> find_by_name(std::string_view name) {
@@ -78,9 +87,7 @@ Result<void> describe_process(int32_t pid, uint64_t time_ns, event::EventSink& s
     auto status = object::read_status(pid, tid);
     if (status) TRY(sink.on_event(event::Comm{.time_ns = time_ns, .task = {pid, tid}, .name = status->comm}));
   }
-  auto maps = object::read_maps(pid);
-  if (!maps) return {};
-  for (const object::MapsEntry& entry : *maps)
+  for (const object::MapsEntry& entry : maps_of(*threads))
     if (entry.executable) TRY(sink.on_event(mmap_event(pid, time_ns, entry)));
   return {};
 }

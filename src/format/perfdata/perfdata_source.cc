@@ -234,7 +234,10 @@ Result<void> PerfDataSource::ensure_begun() {
     }
     if (arch_from_registers) info_.arch = event::Arch::kAarch64;
     if (!info_.has_kernel_stacks) info_.kernel_stacks_missing = "the file was recorded without kernel callchains";
-    if (info_.start_ns == 0) info_.start_ns = last_ns_;
+    // Without a clock in the header the run begins with its first dated record.
+    for (const event::RecordSorter::Item& item : sorter_.held()) {
+      if (info_.start_ns == 0) info_.start_ns = item.time_ns;
+    }
   }
   return sink_->begin(info_);
 }
