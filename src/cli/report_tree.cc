@@ -68,7 +68,7 @@ class TreeText {
       out_ += fmt::format("\n not shown: {} of less than {}\n",
                           grouped(static_cast<int64_t>(hidden_)) + (hidden_ == 1 ? " branch" : " branches"),
                           percent(options_.min_share));
-    if (is_cut_) out_ += fmt::format("\n not shown: calls more than {} deep\n", options_.max_depth);
+    if (is_cut_) out_ += fmt::format("\n not shown: calls more than {} deep (--depth)\n", options_.max_depth);
     return std::move(out_);
   }
 

@@ -207,7 +207,7 @@ TEST_F(ReportView, DepthFiftyThousandIsShownShort) {
   const Profile p = b.take();
   const std::string text = render_tree(p, weights_of(p));
   EXPECT_TRUE(has(text, "f × 50,000\n")) << text.substr(0, 1000);
-  EXPECT_TRUE(has(text, " not shown: calls more than 200 deep\n"));
+  EXPECT_TRUE(has(text, " not shown: calls more than 200 deep (--depth)\n"));
   EXPECT_LT(text.size(), 20'000u);
   expect_fits(text, 100);
 }

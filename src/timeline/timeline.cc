@@ -29,6 +29,14 @@ MetricId default_metric(const Profile& profile) {
   return profile.metrics.empty() ? MetricId() : MetricId(size_t{0});
 }
 
+// The lower one of two middles: with few samples a single gap must not become the measure.
+uint64_t median(std::vector<uint64_t>& values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
 uint64_t median_distance(const Profile& profile, MetricId metric) {
   std::vector<uint64_t> last(profile.threads.size(), UINT64_MAX);
   std::vector<uint64_t> distances;
@@ -38,17 +46,26 @@ uint64_t median_distance(const Profile& profile, MetricId metric) {
     if (before < sample.time_ns) distances.push_back(sample.time_ns - before);
     before = sample.time_ns;
   }
-  if (distances.empty()) return 1;
-  const auto middle = distances.begin() + static_cast<ptrdiff_t>(distances.size() / 2);
-  std::ranges::nth_element(distances, middle);
-  return *middle;
+  return median(distances);
+}
+
+// Samples of a time metric weigh the nanoseconds that each stands for.
+uint64_t median_weight(const Profile& profile, MetricId metric) {
+  std::vector<uint64_t> weights;
+  for (const Sample& sample : profile.samples)
+    if (sample.metric == metric && sample.weight > 0) weights.push_back(static_cast<uint64_t>(sample.weight));
+  return median(weights);
 }
 
 uint64_t default_interval(const Profile& profile, MetricId metric) {
-  if (metric.valid() && profile.metrics[metric.index()].is_time && profile.metrics[metric.index()].period != 0)
-    return profile.metrics[metric.index()].period;
+  if (!metric.valid()) return 1;
+  const bool is_time = profile.metrics[metric.index()].is_time;
+  const uint64_t period = profile.metrics[metric.index()].period;
+  if (is_time && period != 0) return period;
   if (profile.run.sampling_interval_ns != 0) return profile.run.sampling_interval_ns;
-  return median_distance(profile, metric);
+  if (is_time)
+    if (const uint64_t weight = median_weight(profile, metric); weight > 1) return weight;
+  return std::max<uint64_t>(1, median_distance(profile, metric));
 }
 
 // How long each sample's stack is shown: [its time, end_of(i)). The sample after it may start later (a gap).

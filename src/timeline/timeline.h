@@ -16,7 +16,7 @@ enum class Gaps : uint8_t { kCut, kExtend };
 struct Options {
   profile::MetricId metric{};  // whose samples make the timeline; invalid: the first time metric, else the first
   Gaps gaps = Gaps::kExtend;   // kCut: frames end one interval after a sample when the next is over 3 away
-  uint64_t interval_ns = 0;    // 0: from the profile (period, or the median distance)
+  uint64_t interval_ns = 0;    // 0: the period, the rate, the median weight of a time metric, or distance
 };
 
 // What fits the profile: kExtend where switch records tell waiting from running, else kCut, for a long gap in an import

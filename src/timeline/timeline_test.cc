@@ -116,6 +116,20 @@ TEST_F(Timeline, GapsAreCutOnlyWhenAsked) {
   EXPECT_EQ(extended[0] + extended[1] + extended[2], 5020 * kMs);
 }
 
+TEST_F(Timeline, AGapIsSeenWithoutBeingToldTheRate) {
+  for (int64_t weight : {int64_t{1}, int64_t{20} * int64_t{kMs}}) {
+    ProfileBuilder import;
+    const ThreadId t = import.add_thread(import.add_process(1, "p"), 1, "t");
+    const MetricId m = import.add_metric("cpu-clock", "nanoseconds", 0, true);
+    for (uint64_t time : {0, 20, 5000})
+      import.add_sample({.time_ns = time * kMs, .weight = weight, .thread = t, .metric = m});
+    const Profile imported = import.take();
+    uint64_t wall = 0;
+    for (uint64_t w : wall_weights(imported, default_options(imported))) wall += w;
+    EXPECT_EQ(wall, 60 * kMs);
+  }
+}
+
 TEST_F(Timeline, ExactlyThreeIntervalsAreNoGap) {
   sample(10, {code(1, {"main"})});
   sample(40, {code(1, {"main"})});
