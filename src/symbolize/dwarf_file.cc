@@ -18,7 +18,7 @@ constexpr Wanted kWanted[] = {
     {".debug_str", &DwarfSections::str},           {".debug_line", &DwarfSections::line},
     {".debug_line_str", &DwarfSections::line_str}, {".debug_str_offsets", &DwarfSections::str_offsets},
     {".debug_addr", &DwarfSections::addr},         {".debug_ranges", &DwarfSections::ranges},
-    {".debug_rnglists", &DwarfSections::rnglists},
+    {".debug_rnglists", &DwarfSections::rnglists}, {".debug_aranges", &DwarfSections::aranges},
 };
 
 // The header in front of a table that has no explicit base attribute (split units of DWARF 5).
@@ -209,6 +209,32 @@ bool DwarfFile::unit_ranges(const Unit& unit, std::vector<std::pair<uint64_t, ui
   ValueContext values = unit.values;
   values.bases.ranges = 0;  // DW_AT_GNU_ranges_base is for the split unit's lists, not for the skeleton's own
   return code_ranges(values, unit.low_pc, unit.high_pc, unit.ranges, into);
+}
+
+// Sets of a header (length, version, unit's offset, address and selector sizes), padding, and (start, size) up to (0, 0).
+void DwarfFile::listed_ranges(std::vector<std::pair<Unit*, std::pair<uint64_t, uint64_t>>>& into) {
+  ByteReader reader(sections_.aranges);
+  while (!reader.at_end()) {
+    size_t start = reader.position();
+    unsigned offset_size = 4;
+    uint64_t length = reader.u32();
+    if (length == 0xffffffff) offset_size = 8, length = reader.u64();
+    if (!reader.ok() || length > reader.remaining()) return;
+    size_t end = reader.position() + length;
+    reader.skip(2);
+    uint64_t unit_offset = read_offset(reader, offset_size);
+    uint8_t address_size = reader.u8(), selector_size = reader.u8();
+    auto unit = std::lower_bound(units_.begin(), units_.end(), unit_offset,
+                                 [](const Unit& u, uint64_t offset) { return u.offset < offset; });
+    bool known = unit != units_.end() && unit->offset == unit_offset && address_size == kAddressSize && selector_size == 0;
+    constexpr size_t kTuple = 2 * kAddressSize;
+    reader.skip((kTuple - (reader.position() - start) % kTuple) % kTuple);
+    while (known && reader.ok() && reader.position() + kTuple <= end) {
+      uint64_t address = reader.u64(), size = reader.u64();
+      if (size > 0 && address + size > address) into.push_back({&*unit, {address, address + size}});
+    }
+    reader.seek(end);
+  }
 }
 
 }  // namespace cprof::symbolize

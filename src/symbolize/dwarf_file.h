@@ -55,6 +55,8 @@ class DwarfFile {
                    std::vector<std::pair<uint64_t, uint64_t>>& into);
   // Of the unit as a whole, after read_root().
   bool unit_ranges(const Unit& unit, std::vector<std::pair<uint64_t, uint64_t>>& into);
+  // All that .debug_aranges lists, in its order.
+  void listed_ranges(std::vector<std::pair<Unit*, std::pair<uint64_t, uint64_t>>>& into);
 
  private:
   DwarfFile() = default;

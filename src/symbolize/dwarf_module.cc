@@ -3,6 +3,7 @@
 #include <dwarf.h>
 #include <fcntl.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "symbolize/debug_links.h"
@@ -89,14 +90,21 @@ std::unique_ptr<DwarfModule> DwarfModule::load(object::ElfFile& file, AddressRan
   return std::unique_ptr<DwarfModule>(new DwarfModule(std::move(impl)));
 }
 
+// By what the units say of themselves; for those that say nothing, by .debug_aranges.
 void DwarfModule::Impl::index_units() {
   std::vector<Interval> intervals;
+  std::vector<std::pair<Unit*, std::pair<uint64_t, uint64_t>>> listed;
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  file->listed_ranges(listed);
+  std::stable_sort(listed.begin(), listed.end(), [](auto& a, auto& b) { return a.first < b.first; });
   for (Unit& unit : file->units()) {
     bool may_have_code = unit.type == DW_UT_compile || unit.type == DW_UT_skeleton;
     if (!may_have_code || !file->read_root(unit)) continue;
     ranges.clear();
     file->unit_ranges(unit, ranges);
+    auto row = std::lower_bound(listed.begin(), listed.end(), &unit, [](auto& r, Unit* u) { return r.first < u; });
+    if (!ranges.empty()) row = listed.end();
+    for (; row != listed.end() && row->first == &unit; ++row) ranges.push_back(row->second);
     auto number = static_cast<uint32_t>(units.size());
     for (auto [start, end] : ranges) {
       uint64_t limit = code.end_of(start);

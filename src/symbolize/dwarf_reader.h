@@ -17,7 +17,7 @@ namespace cprof::symbolize {
 
 struct DwarfSections {
   using Bytes = std::span<const std::byte>;
-  Bytes info, abbrev, str, line, line_str, str_offsets, addr, ranges, rnglists;
+  Bytes info, abbrev, str, line, line_str, str_offsets, addr, ranges, rnglists, aranges;
 };
 
 struct Encoding {

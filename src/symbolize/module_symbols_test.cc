@@ -224,6 +224,36 @@ TEST(ModuleSymbols, AMissingDwoFileLeavesNamesAndLines) {
   EXPECT_EQ(looker.diagnostics.count("dwo_missing"), 1u);
 }
 
+// GCC's strict DWARF 2 has no ranges, so a unit in two sections does not say where its code is; .debug_aranges does.
+TEST(ModuleSymbols, UnitsWithoutRangesAreFoundByTheAddressTable) {
+  REQUIRE_PROGRAM("g++");
+  TestDirectory directory;
+  directory.write("t.cc", std::string(kInlined) + "int work(int x) { return x * 3; }\n");
+  ASSERT_TRUE(directory.shell("g++ -O2 -gdwarf-2 -gstrict-dwarf t.cc -o t"));
+  Looker looker(directory.open("t"));
+  EXPECT_EQ(Looker::text(looker.at(looker.address("_Z4worki"))), "work(int):9");
+}
+
+// A compressed section that claims a terabyte: said in one line, names from the symbol table, little memory.
+TEST(ModuleSymbols, ALyingCompressedSectionIsRefused) {
+  REQUIRE_PROGRAM("g++");
+  TestDirectory directory;
+  directory.write("t.cc", kInlined);
+  ASSERT_TRUE(directory.shell("g++ -O2 -g t.cc -o t -Wl,--compress-debug-sections=zlib"));
+  auto fd = open_read(directory.path("t"));
+  ASSERT_TRUE(fd);
+  auto bytes = read_all(fd->get(), 1 << 24, "t");
+  ASSERT_TRUE(bytes);
+  auto file = directory.open("t");
+  const object::Section* info = file->find_section(".debug_info");
+  ASSERT_TRUE(info && (info->flags & SHF_COMPRESSED));
+  uint64_t terabyte = uint64_t{1} << 40;
+  memcpy(bytes->data() + info->file_offset + offsetof(Elf64_Chdr, ch_size), &terabyte, sizeof terabyte);
+  Looker looker(*object::ElfFile::from_memory(std::move(*bytes), "liar"));
+  EXPECT_EQ(Looker::text(looker.at(looker.address("main"))), "main:0");
+  EXPECT_EQ(looker.diagnostics.count("debug_section_unreadable"), 1u);
+}
+
 // Bytes of each debug section spoilt at random: names from the symbol table stay, and nothing reads outside.
 TEST(ModuleSymbols, SpoiltDebugInfoNeverHurts) {
   REQUIRE_PROGRAM("g++");
