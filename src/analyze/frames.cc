@@ -2,6 +2,8 @@
 // share, and only what lies below is made anew. Neighbouring samples share most of their stack.
 #include "analyze/frames.h"
 
+#include <algorithm>
+
 namespace cprof::analyze {
 
 using profile::CallSiteId;
@@ -11,7 +13,9 @@ using profile::Location;
 using profile::LocationId;
 
 FrameWalker::FrameWalker(const profile::Profile& profile)
-    : profile_(profile), stand_in_of_(profile.locations.size(), StringId{}) {
+    : profile_(profile),
+      stand_in_of_(profile.locations.size(), StringId{}),
+      made_at_(profile.locations.size(), kNotMade) {
   frames_.push_back({.name = profile::kTruncatedFrame, .module = {}, .file = {}});
 }
 
@@ -46,9 +50,13 @@ Frame FrameWalker::frame(LocationId id, uint16_t line) {
 }
 
 void FrameWalker::append(LocationId location) {
-  const uint16_t count = profile_.locations[location.index()].line_count;
-  if (count == 0) frames_.push_back(frame(location, 0));
-  for (uint16_t i = count; i-- > 0;) frames_.push_back(frame(location, i));
+  const uint16_t count = std::max<uint16_t>(1, profile_.locations[location.index()].line_count);
+  uint32_t& first = made_at_[location.index()];
+  if (first == kNotMade) {
+    first = static_cast<uint32_t>(made_.size());
+    for (uint16_t i = count; i-- > 0;) made_.push_back(frame(location, i));
+  }
+  frames_.insert(frames_.end(), made_.begin() + first, made_.begin() + first + count);
 }
 
 std::span<const Frame> FrameWalker::frames(CallSiteId site, profile::StackEnd end) {

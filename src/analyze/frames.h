@@ -40,12 +40,16 @@ class FrameWalker {
   Frame frame(profile::LocationId location, uint16_t line);
 
  private:
+  static constexpr uint32_t kNotMade = 0xffffffff;
+
   std::string_view stand_in(profile::LocationId location);
   void append(profile::LocationId location);
 
   const profile::Profile& profile_;
   StringTable stand_ins_;
-  std::vector<StringId> stand_in_of_;             // by location; invalid until asked for
+  std::vector<StringId> stand_in_of_;  // by location; invalid until asked for
+  std::vector<uint32_t> made_at_;      // by location: where its frames begin in made_; kNotMade
+  std::vector<Frame> made_;
   std::vector<Frame> frames_;                     // [0] is the [truncated] mark
   std::vector<profile::CallSiteId> path_, tail_;  // the sites of frames_, root first; scratch
   std::vector<uint32_t> frame_count_;             // frames_.size() after each site of path_
