@@ -32,7 +32,8 @@ std::vector<std::string> split_candidates(const Unit& skeleton, const std::strin
   return paths;
 }
 
-// ElfFile takes linked files; a .dwo is one in all but its type, an object file that needs no relocation.
+// ElfFile takes linked files. A .dwo or dwz's shared file is one in all but its type: an object file, but without
+// relocations.
 Result<std::shared_ptr<object::ElfFile>> open_object_file(const std::string& path) {
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   struct stat status;
@@ -94,7 +95,7 @@ std::unique_ptr<DwarfFile> open_supplementary_file(object::ElfFile& file, Diagno
   auto id = reader.bytes(reader.remaining());
   if (!reader.ok() || link.empty()) return nullptr;
   for (const std::string& path : supplementary_candidates(link, object::to_hex(id), directory_of(file.name()))) {
-    auto elf = object::ElfFile::open(path);
+    auto elf = open_object_file(path);
     if (!elf || !std::ranges::equal((*elf)->build_id(), id)) continue;
     if (auto result = DwarfFile::load(*elf, "", diagnostics)) return result;
   }
