@@ -1,6 +1,6 @@
 // Modules are the profile's mappings (those in use, for a recording: the machine may have had thousands), then one made
 // up for each kind of code that has no mapping, since a frame without a module is slow and never merged in Perfetto.
-// Made-up modules, and a recording's modules of unknown range (the kernel), get a range around their addresses.
+// Such code without an address gets a module of its own, of made-up addresses, so that they stay recognisable.
 #include "format/address_book.h"
 
 #include <algorithm>
@@ -15,11 +15,11 @@ using profile::LocationId;
 using profile::Profile;
 
 constexpr uint32_t kNone = 0xffffffff;
-constexpr uint64_t kMadeUpBase = uint64_t{1} << 56;    // not canonical on any CPU: never a real address
 constexpr uint64_t kMadeUpStride = uint64_t{1} << 48;
 constexpr uint64_t kPage = 4096;
 constexpr int kNearby = 15;                            // bytes: about one instruction
 
+// In the order of FrameKind. "[kernel]" is a real mapping's name too.
 constexpr std::string_view kMadeUpPaths[] = {"[user]", "[kernel]", "[jit]", "[interpreted]", "[unknown]"};
 
 uint64_t wanted_address(const Location& location) {
@@ -27,6 +27,10 @@ uint64_t wanted_address(const Location& location) {
 }
 
 }  // namespace
+
+bool is_made_up_module(std::string_view path) {
+  return path != "[kernel]" && std::ranges::find(kMadeUpPaths, path) != std::end(kMadeUpPaths);
+}
 
 std::vector<bool> used_locations(const Profile& profile) {
   std::vector<bool> used_sites(profile.sites.size()), used(profile.locations.size());
@@ -43,13 +47,13 @@ std::vector<bool> used_locations(const Profile& profile) {
 }
 
 AddressBook::AddressBook(const Profile& profile, const std::vector<bool>& used)
-    : made_up_(std::size(kMadeUpPaths), kNone), places_(profile.locations.size()) {
+    : made_up_(2 * std::size(kMadeUpPaths), kNone), places_(profile.locations.size()) {
   add_modules(profile, used);
   for (size_t i = 0; i < used.size(); ++i) {
     if (!used[i]) continue;
     const Location& location = profile.locations[i];
     places_[i].module = location.mapping.valid() ? module_of_mapping_[location.mapping.index()]
-                                                 : made_up_module(location.kind);
+                                                 : made_up_module(location.kind, location.address != 0);
     if (location.kind == FrameKind::kKernel) modules_[places_[i].module].is_kernel = true;
     if (!location.mapping.valid() || profile.timed()) note_lines(modules_[places_[i].module], profile, LocationId(i));
   }
@@ -106,16 +110,19 @@ void AddressBook::add_ranges(const Profile& profile, const std::vector<bool>& us
   }
 }
 
-uint32_t AddressBook::made_up_module(FrameKind kind) {
-  auto k = static_cast<size_t>(kind);
-  if (made_up_[k] != kNone) return made_up_[k];
+uint32_t AddressBook::made_up_module(FrameKind kind, bool has_address) {
+  const auto k = static_cast<size_t>(kind);
+  uint32_t& index = made_up_[2 * k + has_address];
+  if (index != kNone) return index;
   BookModule module;
   module.path = kMadeUpPaths[k];
-  module.start = kMadeUpBase + k * kMadeUpStride;
-  module.limit = module.start + kPage;  // free_address() raises it
-  made_up_[k] = static_cast<uint32_t>(modules_.size());
+  if (!has_address) {
+    module.start = kMadeUpAddress + k * kMadeUpStride;
+    module.limit = module.start + kPage;  // free_address() raises it
+  }
+  index = static_cast<uint32_t>(modules_.size());
   modules_.push_back(module);
-  return made_up_[k];
+  return index;
 }
 
 void AddressBook::note_lines(BookModule& module, const Profile& profile, LocationId id) {

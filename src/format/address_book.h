@@ -35,17 +35,23 @@ class AddressBook {
  private:
   void add_modules(const profile::Profile& profile, const std::vector<bool>& used);
   void add_ranges(const profile::Profile& profile, const std::vector<bool>& used);
-  uint32_t made_up_module(profile::FrameKind kind);
+  uint32_t made_up_module(profile::FrameKind kind, bool has_address);
   void note_lines(BookModule& module, const profile::Profile& profile, profile::LocationId id);
   uint64_t free_address(uint32_t module, uint64_t wanted);
 
   std::vector<BookModule> modules_;
   std::vector<uint32_t> module_of_mapping_;
-  std::vector<uint32_t> made_up_;                       // by FrameKind
+  std::vector<uint32_t> made_up_;                       // by FrameKind, without and with an address
   std::vector<std::unordered_set<uint64_t>> taken_;     // by module
   std::vector<uint64_t> next_;                          // by module: where free addresses are looked for
   std::vector<Place> places_;
 };
+
+// Addresses from here on are made up: not canonical on any CPU.
+inline constexpr uint64_t kMadeUpAddress = uint64_t{1} << 56;
+
+// Whether a path is that of a module made up for code without a mapping: "[user]", "[jit]", "[interpreted]", "[unknown]".
+bool is_made_up_module(std::string_view path);
 
 // Which locations the stacks of samples and aggregates use.
 std::vector<bool> used_locations(const profile::Profile& profile);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <tuple>
 
+#include "format/address_book.h"
 #include "format/frame_text.h"
 #include "format/input.h"
 #include "format/pprof/frame_filter.h"
@@ -76,6 +77,12 @@ class PprofReader {
     mapping_ids_.reserve(file_.mappings.size());
     for (const auto& m : file_.mappings) {
       TRY(add_id(mapping_ids_, m.id, mappings_.size(), "mapping"));
+      const std::string_view path = TRY(text(m.filename));
+      mapping_kinds_.push_back(kind_of_module(path));
+      if (is_made_up_module(path) && m.build_id == 0) {  // by our writer, for code without a mapping
+        mappings_.emplace_back();
+        continue;
+      }
       profile::Mapping row;
       row.path = TRY(intern(m.filename));
       row.build_id = TRY(intern(m.build_id));
@@ -152,10 +159,14 @@ class PprofReader {
                                            fmt::format("id {}", l.mapping_id));
       return location;
     }
+    location.kind = mapping_kinds_[row];
     location.mapping = mappings_[row];
+    if (!location.mapping.valid()) {
+      if (l.address >= kMadeUpAddress) location.address = location.file_address = 0;
+      return location;
+    }
     const profile::Mapping& mapping = builder_.profile().mappings[location.mapping.index()];
     if (mapping.end != 0 && l.address >= mapping.start) location.file_address = l.address - mapping.load_bias;
-    location.kind = kind_of_module(builder_.profile().text(mapping.path));
     return location;
   }
 
@@ -297,6 +308,7 @@ class PprofReader {
   std::vector<StringId> texts_;  // by index in the file's string table
   std::vector<profile::MetricId> metrics_;
   std::vector<profile::MappingId> mappings_;
+  std::vector<FrameKind> mapping_kinds_;
   std::vector<profile::FunctionId> functions_;
   std::vector<LocationId> locations_;
   std::vector<Drop> dropped_;  // by row of locations_
