@@ -57,7 +57,8 @@ std::unique_ptr<DwarfFile> DwarfFile::load(std::shared_ptr<object::ElfFile> file
   const DwarfSections& sections = result->sections_;
   if (sections.info.empty() || sections.abbrev.empty()) return nullptr;
   result->abbreviation_budget_ = 16 * (kBudgetFloor + sections.abbrev.size());
-  result->range_budget_ = kBudgetFloor + 4 * (sections.info.size() + sections.ranges.size() + sections.rnglists.size());
+  // A list is read once by a sound file, and an entry takes two bytes at least.
+  result->range_budget_ = kBudgetFloor + (sections.info.size() + sections.ranges.size() + sections.rnglists.size()) / 2;
   result->parse_units();
   return result;
 }
@@ -138,8 +139,10 @@ const AbbreviationTable& DwarfFile::abbreviations(Unit& unit) {
     auto& table = tables_[{unit.abbrev_offset, unit.values.encoding.offset_size}];
     // Version matters only for DWARF 2's DW_FORM_ref_addr; such a table is not shared with others.
     if (!table || unit.values.encoding.version <= 2) {
-      table = std::make_shared<AbbreviationTable>(
-          AbbreviationTable::parse(sections_.abbrev, unit.abbrev_offset, unit.values.encoding));
+      // Out of budget (many units, each beginning inside one long table): an empty table, which makes the unit broken.
+      uint64_t offset = abbreviation_budget_ > 0 ? unit.abbrev_offset : sections_.abbrev.size();
+      table = std::make_shared<AbbreviationTable>(AbbreviationTable::parse(sections_.abbrev, offset, unit.values.encoding));
+      abbreviation_budget_ -= std::min<uint64_t>(abbreviation_budget_, table->bytes_read());
     }
     unit.abbreviations = table;
   }

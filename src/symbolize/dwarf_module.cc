@@ -13,6 +13,8 @@
 namespace cprof::symbolize {
 namespace {
 
+constexpr size_t kMaxFrames = 1024;                      // at one address
+constexpr uint64_t kMaxSplitBytes = uint64_t{4} << 30;  // of all .dwo files together
 constexpr int kMaxReferences = 16;  // concrete -> abstract -> declaration -> ...
 
 struct Function {
@@ -71,7 +73,7 @@ struct DwarfModule::Impl {
   std::vector<CodeUnit> units;
   IntervalMap index;
   std::unordered_map<DieKey, Function, DieKeyHash> functions;
-  uint64_t row_budget = 0;
+  uint64_t row_budget = 0, split_budget = kMaxSplitBytes;
 };
 
 DwarfModule::DwarfModule(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -83,7 +85,7 @@ std::unique_ptr<DwarfModule> DwarfModule::load(object::ElfFile& file, AddressRan
   auto copy = private_copy(file);
   if (copy) impl->file = DwarfFile::load(std::move(copy), "", diagnostics);
   if (!impl->file) return nullptr;
-  impl->row_budget = (1 << 20) + 2 * impl->file->sections().line.size();
+  impl->row_budget = (1 << 20) + impl->file->sections().line.size() / 2;
   impl->supplementary = open_supplementary_file(file, diagnostics);
   if (impl->supplementary) impl->file->set_supplementary(impl->supplementary.get());
   impl->index_units();
@@ -120,8 +122,10 @@ bool DwarfModule::Impl::build_scopes(CodeUnit& unit, Diagnostics& diagnostics) {
   unit.die_file = file.get();
   unit.die_unit = unit.unit;
   if (!unit.unit->dwo_name.empty()) {
+    if (split_budget == 0) return false;
     unit.split = open_split_file(*unit.unit, *file, diagnostics);
     if (!unit.split) return true;  // lines only
+    split_budget -= std::min<uint64_t>(split_budget, unit.split->sections().info.size() + unit.split->sections().str.size());
     unit.die_file = unit.split.get();
     for (Unit& candidate : unit.split->units()) {
       if (candidate.dwo_id == unit.unit->dwo_id && unit.split->read_root(candidate)) unit.die_unit = &candidate;
@@ -201,7 +205,8 @@ const Function& DwarfModule::Impl::function(DwarfFile& die_file, uint64_t die_of
 void DwarfModule::Impl::add_frames(CodeUnit& unit, const Scope& innermost, Found& found) {
   LineTable* files = unit.split_files ? &*unit.split_files : unit.lines ? &*unit.lines : nullptr;
   SourceLine place = found.place;
-  for (const Scope* scope = &innermost; scope; scope = scope->inlined ? unit.scopes->parent(*scope) : nullptr) {
+  for (const Scope* scope = &innermost; scope && found.lines.size() < kMaxFrames;
+       scope = scope->inlined ? unit.scopes->parent(*scope) : nullptr) {
     const Function& named = function(*unit.die_file, scope->die_offset);
     SourceLine line = place;
     line.name = named.display;

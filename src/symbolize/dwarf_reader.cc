@@ -18,6 +18,8 @@ struct FormShape {
   uint8_t size = 0;  // kFixed
 };
 
+constexpr size_t kMaxString = 256 << 10;  // a section without any NUL must not be searched whole for each name
+constexpr size_t kMaxAttributes = 4096;    // of one DIE
 constexpr unsigned kMaxPlainForm = DW_FORM_addrx4;
 
 constexpr std::array<FormShape, kMaxPlainForm + 1> make_shapes() {
@@ -107,9 +109,8 @@ bool Value::is_address() const { return form == DW_FORM_addr || is_address_index
 uint64_t read_offset(ByteReader& reader, unsigned offset_size) { return offset_size == 8 ? reader.u64() : reader.u32(); }
 
 std::string_view string_at(std::span<const std::byte> section, uint64_t offset) {
-  ByteReader reader(section);
-  reader.seek(offset);
-  return reader.cstring();
+  if (offset >= section.size()) return {};
+  return ByteReader(section.subspan(offset, std::min<uint64_t>(section.size() - offset, kMaxString))).cstring();
 }
 
 AbbreviationTable AbbreviationTable::parse(std::span<const std::byte> section, uint64_t offset, Encoding encoding,
@@ -134,6 +135,7 @@ AbbreviationTable AbbreviationTable::parse(std::span<const std::byte> section, u
       size = size < 0 || one < 0 ? -1 : size + one;
       entry.has_sibling |= spec.name == DW_AT_sibling;
       table.specs_.push_back(spec);
+      if (table.specs_.size() - entry.first > kMaxAttributes) reader.fail();
     }
     if (!reader.ok()) break;
     entry.count = static_cast<uint32_t>(table.specs_.size()) - entry.first;

@@ -218,7 +218,8 @@ std::optional<LineTable> LineTable::parse(const ValueContext& values, uint64_t o
   ByteReader reader(values.sections->line);
   reader.seek(offset);
   Header header;
-  if (!table.parse_header(reader, values, header)) return std::nullopt;
+  if (row_budget == 0 || !table.parse_header(reader, values, header)) return std::nullopt;
+  row_budget -= std::min<uint64_t>(row_budget, table.files_.size() + table.directories_.size());
   Program program{header, reader, code, row_budget, table.files_, {}, {}, {}, 0};
   program.run();
 
