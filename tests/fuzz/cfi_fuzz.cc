@@ -9,7 +9,7 @@ namespace {
 
 using namespace cprof::unwind;
 
-constexpr uint64_t kTextStart = 0x1000, kTextEnd = 0x200000;
+constexpr uint64_t kTextStart = 0x1000, kTextEnd = 0x400000;  // around the section, so that real CFI as a seed finds its text
 
 class InputMemory final : public Memory {
  public:
