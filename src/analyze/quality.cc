@@ -65,7 +65,7 @@ StackQuality stack_quality(const Profile& profile) {
   for (const Sample& s : profile.samples) {
     ++quality.by_end[static_cast<size_t>(s.end)];
     if (!s.site.valid()) ++quality.without_stack;
-    if (s.end != StackEnd::kNotUnwound) ++quality.unwound;
+    if (profile::had_user_stack(s.end)) ++quality.unwound;
     if (is_incomplete(s.end)) ++quality.incomplete;
   }
   for (const auto& a : profile.aggregates) {

@@ -14,7 +14,7 @@ namespace cprof::analyze {
 struct StackQuality {
   uint64_t samples = 0;        // all
   uint64_t without_stack = 0;  // shown as [unknown]
-  uint64_t unwound = 0;        // had a user stack to unwind: all but StackEnd::kNotUnwound
+  uint64_t unwound = 0;        // had a user stack to unwind (profile::had_user_stack)
   uint64_t incomplete = 0;     // of those, how many did not reach their root
   std::array<uint64_t, static_cast<size_t>(profile::StackEnd::kCount)> by_end{};
   uint64_t frames = 0;  // over all samples, inlined ones too

@@ -113,7 +113,9 @@ enum class StackEnd : uint8_t {
 };
 std::string_view name_of(StackEnd end);         // "truncated-snapshot": stable, used in SQL and files
 std::string_view description_of(StackEnd end);  // a plain sentence with the mend
-constexpr bool is_incomplete(StackEnd end) { return end != StackEnd::kComplete && end != StackEnd::kNotUnwound; }
+// Whether there was a user stack to unwind: inside execve the old program's registers are still there, its stack is not.
+constexpr bool had_user_stack(StackEnd end) { return end != StackEnd::kNotUnwound && end != StackEnd::kExecInProgress; }
+constexpr bool is_incomplete(StackEnd end) { return end != StackEnd::kComplete && had_user_stack(end); }
 
 struct Label {
   StringId key = kNoText;

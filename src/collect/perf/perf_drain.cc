@@ -113,14 +113,9 @@ Result<void> PerfCollector::tell_untold_losses(uint64_t now_ns) {
 }
 
 void PerfCollector::note_event(const event::Event& event) {
+  // Losses and throttling go to the sink as events, which counts them for a live run and a replay alike.
   if (const auto* lost = std::get_if<event::Lost>(&event)) {
     lost_records_ += lost->count;
-    diagnostics_.add("records_lost", Severity::kDataLoss,
-                     "records lost because a ring buffer was full; lower -F or the stack size", lost->count);
-  } else if (const auto* throttle = std::get_if<event::Throttle>(&event)) {
-    if (throttle->on)
-      diagnostics_.add("sampling_throttled", Severity::kDataLoss,
-                       "times that the kernel paused sampling because it took too long; lower -F");
   } else if (std::holds_alternative<event::Mmap>(event)) {
     mappings_changed_ = true;
   } else if (wide_) {
