@@ -23,6 +23,7 @@ using llvm::itanium_demangle::OutputBuffer;
 
 constexpr size_t kMaxNodeBytes = 8 << 20;
 constexpr unsigned kMaxParseDepth = 1024;
+constexpr unsigned kMaxTemplateTemplates = 256;
 constexpr unsigned kMaxParseSteps = 400'000;
 constexpr unsigned kMaxNodeDepth = 1024;
 constexpr uint64_t kMaxPrintCost = 4 << 20;   // about one unit a byte or a few nanoseconds
@@ -69,6 +70,9 @@ class BoundedParser : public AbstractManglingParser<BoundedParser, NodeArena> {
   // These hide the productions through which every recursion of the grammar passes.
   Node* parseType() {
     return guarded([this] { return Base::parseType(); });
+  }
+  Node* parseQualifiedType() {
+    return guarded([this] { return Base::parseQualifiedType(); });
   }
   Node* parseExpr() {
     return guarded([this] { return Base::parseExpr(); });
@@ -121,6 +125,48 @@ struct Cost {
   bool done = false;
 };
 
+// What one node adds to the walk: its own text, and children in three kinds.
+struct Shape {
+  uint64_t text = 0;
+  uint32_t pack_size = 0;
+  bool is_pack = false;            // prints one of its children at a time
+  const Node* pattern = nullptr;   // printed once for each element of the packs below it
+  std::vector<const Node*>& children;
+
+  void operator()(const Node* node) {
+    if (node) children.push_back(node);
+  }
+  void operator()(Node* node) { (*this)(static_cast<const Node*>(node)); }
+  void operator()(NodeArray array) {
+    for (const Node* node : array) (*this)(node);
+  }
+  void operator()(std::string_view words) { text += words.size(); }
+  template <typename Other>
+  void operator()(const Other&) {}
+
+  template <typename NodeType>
+  void take(const NodeType* node) {
+    node->match([this](auto&&... parts) { ((*this)(parts), ...); });
+  }
+  void take(const llvm::itanium_demangle::ForwardTemplateReference* node) { (*this)(node->Ref); }
+  void take(const llvm::itanium_demangle::ParameterPack* node) {
+    is_pack = true;
+    node->match([this](NodeArray elements) { (*this)(elements), pack_size = static_cast<uint32_t>(elements.size()); });
+  }
+  void take(const llvm::itanium_demangle::ParameterPackExpansion* node) { pattern = node->getChild(); }
+  void take(const llvm::itanium_demangle::FoldExpr* node) {
+    node->match([this](bool, std::string_view, const Node* pack, const Node* initial) {
+      pattern = pack;
+      (*this)(initial);
+    });
+  }
+};
+
+// Out of line: its frame is large, and must not be on the stack while the walk goes deeper.
+__attribute__((noinline)) void take_shape(const Node* node, Shape& shape) {
+  node->visit([&](const auto* typed) { shape.take(typed); });
+}
+
 class CostWalk {
  public:
   // False: over the budget, too deep, or a cycle through forward references (whose printing is factorial).
@@ -130,31 +176,7 @@ class CostWalk {
   }
 
  private:
-  // Gathers what one node adds: its own text and its children.
-  struct Gather {
-    CostWalk& walk;
-    Cost& sum;
-    uint32_t level;
-    uint64_t largest_child = 0;
-
-    void operator()(const Node* node) { add(node); }
-    void operator()(Node* node) { add(node); }
-    void operator()(NodeArray array) {
-      for (Node* node : array) add(node);
-    }
-    void operator()(std::string_view text) { sum.print += text.size(); }
-    template <typename Other>
-    void operator()(const Other&) {}
-
-    void add(const Node* node) {
-      if (!node) return;
-      Cost child = walk.walk(node, level + 1);
-      sum.print = std::min(sum.print + child.print, kMaxPrintCost + 1);
-      sum.depth = std::max(sum.depth, child.depth + 1);
-      sum.largest_pack = std::max(sum.largest_pack, child.largest_pack);
-      largest_child = std::max(largest_child, child.print);
-    }
-  };
+  static uint64_t capped(uint64_t cost) { return std::min(cost, kMaxPrintCost + 1); }
 
   Cost walk(const Node* node, uint32_t level) {
     auto [place, fresh] = costs_.try_emplace(node);
@@ -166,46 +188,45 @@ class CostWalk {
       failed_ = true;
       return {};
     }
-    Cost cost;
-    node->visit([&](const auto* typed) { gather(typed, cost, level); });
+    Cost cost = sum_children(node, level);
     // A node asks its children what they print to the right, and they theirs: hence the depth.
-    cost.print = std::min(cost.print + 16 + cost.depth, kMaxPrintCost + 1);
+    cost.print = capped(cost.print + 16 + cost.depth);
     cost.done = true;
     if (cost.print > kMaxPrintCost || cost.depth > kMaxNodeDepth) failed_ = true;
     return costs_[node] = cost;
   }
 
-  template <typename NodeType>
-  void gather(const NodeType* node, Cost& cost, uint32_t level) {
-    Gather gatherer{*this, cost, level};
-    node->match([&](auto&&... parts) { (gatherer(parts), ...); });
-  }
-  void gather(const llvm::itanium_demangle::ForwardTemplateReference* node, Cost& cost, uint32_t level) {
-    Gather{*this, cost, level}.add(node->Ref);
-  }
-  // A pack prints one element at a time; the expansion above it prints its pattern once for each.
-  void gather(const llvm::itanium_demangle::ParameterPack* node, Cost& cost, uint32_t level) {
-    Gather gatherer{*this, cost, level};
-    uint32_t count = 0;
-    node->match([&](NodeArray elements) { gatherer(elements), count = static_cast<uint32_t>(elements.size()); });
-    cost.print = gatherer.largest_child;
-    cost.largest_pack = std::max(cost.largest_pack, count);
-  }
-  void gather(const llvm::itanium_demangle::ParameterPackExpansion* node, Cost& cost, uint32_t level) {
-    expand(node->getChild(), cost, level);
-  }
-  void gather(const llvm::itanium_demangle::FoldExpr* node, Cost& cost, uint32_t level) {
-    node->match([&](bool, std::string_view, const Node* pack, const Node* initial) {
-      expand(pack, cost, level);
-      Gather{*this, cost, level}.add(initial);
-    });
-  }
-  void expand(const Node* pattern, Cost& cost, uint32_t level) {
-    Gather{*this, cost, level}.add(pattern);
-    cost.print = std::min((cost.print + 2) * std::max(1u, cost.largest_pack), kMaxPrintCost + 1);
+  Cost sum_children(const Node* node, uint32_t level) {
+    size_t first = children_.size();
+    Shape shape{.children = children_};
+    take_shape(node, shape);
+    Cost sum;
+    sum.print = shape.text;
+    uint64_t largest = 0;
+    auto add = [&](const Cost& child, uint64_t print) {
+      sum.print = capped(sum.print + print);
+      sum.depth = std::max(sum.depth, child.depth + 1);
+      sum.largest_pack = std::max(sum.largest_pack, child.largest_pack);
+      largest = std::max(largest, print);
+    };
+    for (size_t i = first; i < children_.size(); i++) {
+      Cost child = walk(children_[i], level + 1);
+      add(child, child.print);
+    }
+    children_.resize(first);
+    if (shape.pattern) {
+      Cost child = walk(shape.pattern, level + 1);
+      add(child, capped((child.print + 2) * std::max(1u, child.largest_pack)));
+    }
+    if (shape.is_pack) {
+      sum.print = largest;
+      sum.largest_pack = std::max(sum.largest_pack, shape.pack_size);
+    }
+    return sum;
   }
 
   std::unordered_map<const Node*, Cost> costs_;
+  std::vector<const Node*> children_;  // of all nodes on the path, one after the other
   bool failed_ = false;
 };
 
@@ -215,6 +236,13 @@ std::string print(const Node* node) {
   } buffer;
   node->print(buffer);
   return std::string(std::string_view(buffer));
+}
+
+// The one recursion of LLVM's parser that does not pass BoundedParser: template parameters of template parameters ("Tt").
+bool has_many_template_templates(std::string_view mangled) {
+  unsigned count = 0;
+  for (size_t at = mangled.find("Tt"); at != mangled.npos; at = mangled.find("Tt", at + 2)) count++;
+  return count > kMaxTemplateTemplates;
 }
 
 // ".isra.0.cold" -> " [clone .isra.0] [clone .cold]", as c++filt writes it.
@@ -297,6 +325,7 @@ std::string shorten_name(std::string_view full) {
 }
 
 std::optional<std::string> demangle_itanium(std::string_view mangled, bool short_form) {
+  if (has_many_template_templates(mangled)) return std::nullopt;
   BoundedParser parser(mangled.data(), mangled.data() + mangled.size());
   const Node* root = parser.parse();
   if (!root || !CostWalk().affordable(root)) return std::nullopt;

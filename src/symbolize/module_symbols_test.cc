@@ -117,7 +117,8 @@ TEST(ModuleSymbols, SeparateDebugFile) {
   TestDirectory directory;
   directory.write("t.cc", kInlined);
   ASSERT_TRUE(directory.shell("g++ -O2 -g t.cc -o t && objcopy --only-keep-debug t t.debug && strip t -o s"));
-  auto symbols = directory.open("t")->symbols();
+  auto unstripped = directory.open("t");  // the names live in it
+  auto symbols = unstripped->symbols();
   ASSERT_TRUE(symbols);
   Looker looker(directory.open("s"), directory.open("t.debug"));
   const Symbolized& result = looker.at(symbol_named(*symbols, "main")->address);
@@ -158,7 +159,8 @@ TEST(ModuleSymbols, AStrippedStaticFunctionIsNotItsNeighbour) {
                   "extern int other(int); __attribute__((noinline)) static int hidden(int x) { return other(x) * 3 + other(1); }\n"
                   "int shown(int x) { return hidden(x) + 1; }\n");
   ASSERT_TRUE(directory.shell("gcc -O1 -fPIC -shared t.c -o t && strip t -o s"));
-  auto symbols = directory.open("t")->symbols();
+  auto unstripped = directory.open("t");  // the names live in it
+  auto symbols = unstripped->symbols();
   ASSERT_TRUE(symbols);
   Looker looker(directory.open("s"));
   EXPECT_EQ(Looker::text(looker.at(symbol_named(*symbols, "shown")->address)), "shown:0");

@@ -27,7 +27,8 @@ TEST(PerfMap, AnEarlierSmallOneUnderALaterLargeOneIsGone) {
 }
 
 TEST(PerfMap, GivesTheEntryAsWritten) {
-  auto entry = PerfMap::parse("0x7f0000001000 0x100 LazyCompile:~run /app/main.js:10\n").find(0x7f0000001010);
+  PerfMap map = PerfMap::parse("0x7f0000001000 0x100 LazyCompile:~run /app/main.js:10\n");
+  auto entry = map.find(0x7f0000001010);
   ASSERT_TRUE(entry);
   EXPECT_EQ(entry->start, 0x7f0000001000u);
   EXPECT_EQ(entry->size, 0x100u);
