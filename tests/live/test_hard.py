@@ -122,9 +122,9 @@ class FullDisk(harness.Live):
 
     def test_dev_full(self):
         done = self.cprof("record", "-o", "/dev/full", "--format", "folded", "--", harness.program("shares"), "0.3", expect=1)
-        complaints = [line for line in done.lines() if "/dev/full" in line]
+        complaints = [line for line in done.lines() if "No space left" in line]
         self.assertEqual(len(complaints), 1, done.stderr)
-        self.assertIn("No space left", complaints[0])
+        self.assertIn("/dev/full", complaints[0])
 
     def test_small_file_system(self):
         harness.need_root()
@@ -153,7 +153,6 @@ class Losses(harness.Live):
         self.assertIsNotNone(summary.lost, f"the summary says how many were lost:\n{done.stderr}")
         self.assertGreaterEqual(summary.samples + summary.lost, 0.999 * events, done.stderr)
         self.assertGreater(summary.lost, 0, "this much must overflow; else the test shows nothing")
-        self.assertEqual(self.folded().total, summary.samples)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ class Shares(harness.Live):
 
     def test_every_output_says_60_30_10(self):
         done = self.record_shares("out.folded", "out.pb.gz", "out.pftrace", "out.txt")
-        self.assertGreater(self.folded().total, 2000)
+        self.assertGreater(self.folded().total, 300)
         profile = Profile(self.read("out.pb.gz"))
         trace = Trace(self.read("out.pftrace"))
         for name, share in SHARES.items():
@@ -69,7 +69,7 @@ class Threads(harness.Live):
         self.record([harness.program("threads8"), "3"], "--by", "thread", outputs=("out.folded", "out.pb.gz"))
         folded = self.folded()
         workers = folded.only(lambda frames: any(frame.startswith("worker_") for frame in frames))
-        self.assertGreater(workers.total, 2000)
+        self.assertGreater(workers.total, 300)
         profile = Profile(self.read("out.pb.gz"))
         by_function = {f"worker_{k}": profile.share_of("samples", f"worker_{k}") for k in range(8)}
         whole = sum(by_function.values())
@@ -81,13 +81,13 @@ class Threads(harness.Live):
             in_thread = named.only(lambda frames: any(f"worker-{k}" in frame for frame in frames[:3]))
             self.assertGreaterEqual(in_thread.total, 0.99 * named.total, f"worker_{k} runs in thread worker-{k}")
 
-    def test_wall_and_samples_agree(self):
+    def test_wall_counts_waiting_for_a_cpu(self):
+        """All eight live as long: an eighth of the elapsed time each, whoever got the CPUs."""
         self.record([harness.program("threads8"), "3", "equal"], outputs=("out.pb.gz",))
         profile = Profile(self.read("out.pb.gz"))
-        for value_type in ("samples", "wall"):
-            shares = [profile.share_of(value_type, f"worker_{k}") for k in range(8)]
-            for k, share in enumerate(shares):
-                self.assert_share(share / sum(shares), 1 / 8, f"worker_{k} in {value_type}")
+        shares = [profile.share_of("wall", f"worker_{k}") for k in range(8)]
+        for k, share in enumerate(shares):
+            self.assert_share(share / sum(shares), 1 / 8, f"worker_{k} in wall")
 
     def test_thread_label_in_pprof(self):
         self.record([harness.program("threads8"), "1"], outputs=("out.pb.gz",))

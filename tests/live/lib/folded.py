@@ -58,8 +58,8 @@ class Folded:
 
 
 def base_name(frame):
-    """A function's name without its parameters: 'f(int)' and 'ns::f' both match 'f'."""
-    return frame.split("(", 1)[0].rsplit("::", 1)[-1]
+    """A function's name without its parameters and scopes: 'f(int)' and '(anonymous namespace)::f' both match 'f'."""
+    return frame.replace("(anonymous namespace)", "").split("(", 1)[0].rsplit(":", 1)[-1]
 
 
 def matches(frame, name):

@@ -36,10 +36,11 @@ class Wire(unittest.TestCase):
 
 class FoldedText(unittest.TestCase):
     def test_shares_and_order(self):
-        folded = Folded("app;main;f(int);g 3\napp;main;h_[k] 1\n")
+        folded = Folded("app;main;(anonymous namespace)::f(int);g 3\napp;main;h_[k] 1\n")
         self.assertEqual(folded.total, 4)
         self.assertEqual(folded.share_of("f"), 0.75)
         self.assertEqual(folded.share_of("g", "f"), 0)
+        self.assertEqual(Folded("app;(anonymous namespace)::f(int) 1").share_of("f"), 1)
 
     def test_unnamed_leaf(self):
         self.assertEqual(Folded("a;main;[libx.so+0x10];k_[k] 2\na;[0x9];main 5\n").unnamed_leaves(), 2)
