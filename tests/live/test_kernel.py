@@ -78,7 +78,8 @@ class Unprivileged(harness.Live):
         self.addCleanup(self.write, level, before)
         self.write(level, "2")
         command = [setpriv, "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all",
-                   harness.CPROF, "record", "-o", self.path("out.folded"), "--", harness.program("shares"), "2"]
+                   harness.CPROF, "record", "-F", "3999", "-o", self.path("out.folded"), "--",
+                   harness.program("shares"), "2"]
         done = self.run_command(command, env={"PATH": "/usr/bin:/bin", "HOME": self.folder})
         self.assertEqual(done.status, 0, done.stderr)
         folded = self.folded()
