@@ -15,8 +15,8 @@ import unittest
 
 from folded import Folded
 
-CPROF = os.environ.get("CPROF", "cprof")
-PROGRAMS = os.environ.get("CPROF_PROGRAMS", ".")
+CPROF = os.environ.get("CPROF", "")
+PROGRAMS = os.environ.get("CPROF_PROGRAMS", "")
 SKIPPED = 77
 
 
@@ -163,6 +163,8 @@ class Live(unittest.TestCase):
 
 def main():
     """Like unittest.main, but 77 when nothing ran, with the reason on one line."""
+    if "CPROF" not in os.environ or "CPROF_PROGRAMS" not in os.environ:
+        sys.exit("set CPROF to the program and CPROF_PROGRAMS to the folder of the test programs, or run by ctest")
     program_run = unittest.main(module="__main__", exit=False, verbosity=2)
     result = program_run.result
     skipped = sorted({reason for _, reason in result.skipped})
