@@ -11,7 +11,6 @@ namespace cprof::symbolize {
 namespace {
 
 constexpr uint16_t kNoFile = 0xffff;
-constexpr size_t kMaxStandardOpcode = DW_LNS_set_isa;
 
 struct RawRow {
   uint64_t address = 0;

@@ -22,7 +22,6 @@ std::optional<uint64_t> take_hex(std::string_view& line) {
 // "start size name with spaces"
 std::optional<PerfMap::Entry> parse_line(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
-  PerfMap::Entry entry;
   auto start = take_hex(line);
   auto size = start ? take_hex(line) : std::nullopt;
   if (!size || line.empty() || *start + *size < *start) return std::nullopt;
