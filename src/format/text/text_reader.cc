@@ -20,7 +20,7 @@ namespace {
 using profile::FrameKind;
 using profile::ProfileBuilder;
 
-constexpr uint64_t kFirstKernelAddress = uint64_t{1} << 63;
+constexpr uint64_t kFirstKernelAddress = 0xffff'8000'0000'0000;  // below it and above user space no address is real
 
 bool is_clock(std::string_view event) { return event.starts_with("cpu-clock") || event.starts_with("task-clock"); }
 
@@ -69,15 +69,12 @@ class TextReader {
   }
 
   void add_frame(const TextFrame& frame) {
-    std::string_view name = frame.name.empty() ? profile::kUnknownFrame : frame.name;
-    bool is_unknown = name == profile::kUnknownFrame;
+    const bool is_unknown = frame.name.empty() || frame.name == profile::kUnknownFrame;
     if (frame.address == 0 && is_unknown && !frame.is_inlined) return;  // how a sample without a stack is written
     FrameKind kind = kind_of(frame);
     if (path_.empty() && pending_.empty()) sample_.in_kernel = kind == FrameKind::kKernel;
-    if (!is_unknown) {
-      StringId text = builder_.intern(name);
-      pending_.push_back({builder_.function({.name = text, .system_name = text})});
-    }
+    StringId text = is_unknown ? name_of_module(frame.module) : builder_.intern(frame.name);
+    pending_.push_back({builder_.function({.name = text, .system_name = text})});
     if (frame.is_inlined) return;
     profile::Location location;
     if (!frame.module.empty() && frame.module != profile::kUnknownFrame) location.mapping = mapping(frame.module);
@@ -86,6 +83,14 @@ class TextReader {
     location.kind = kind;
     path_.push_back(named(location));
     pending_.clear();
+  }
+
+  // Code without a name is called after its module, "[libc.so.6]", as other readers of this text do: the address is
+  // that of one process, so it would tell equal code apart.
+  StringId name_of_module(std::string_view module) {
+    if (module.empty() || module == profile::kUnknownFrame) return builder_.intern(profile::kUnknownFrame);
+    std::string_view base = profile::base_name(module);
+    return builder_.intern(base.starts_with('[') ? std::string(base) : fmt::format("[{}]", base));
   }
 
   // Frames of JIT code keep one address under several names over time: the lines are part of the identity.

@@ -122,6 +122,18 @@ TEST(TextLines, FramesOfEveryShape) {
   EXPECT_FALSE(parse_frame(" not a frame"));
 }
 
+TEST(TextReader, NamelessCodeIsCalledAfterItsModule) {
+  const std::string text =
+      "a 1/1 [000] 1.000000:          1 x: \n"
+      "\t    7f35c130035d [unknown] (/lib/libpthread-2.19.so)\n"
+      "\t       12003c2c4 [unknown] ([unknown])\n"
+      "\tc31ffd3800000001 [unknown] ([unknown])\n\n";
+  auto profile = read_bytes(text_format(), text);
+  ASSERT_TRUE(profile);
+  EXPECT_EQ(folded(*profile), "a;[unknown];[unknown];[libpthread-2.19.so] 1\n");
+  EXPECT_EQ(written(*profile), text);
+}
+
 TEST(TextReader, OffsetsDoNotSplitFunctions) {
   auto profile = read_bytes(text_format(), "a 1 1.0: x:\n\t10 some_func+0x10 (/b)\n\na 1 2.0: x:\n\t20 some_func+0x20 (/b)");
   ASSERT_TRUE(profile);

@@ -85,7 +85,14 @@ class TextWriter {
     fmt::format_to(std::back_inserter(text_), "\t{:16x} ", location.address);
     std::string_view name;
     if (line && line->function.valid()) name = profile_.text(profile_.functions[line->function.index()].name);
-    append_clean(text_, name.empty() ? profile::kUnknownFrame : name, false);
+    append_clean(text_, name.empty() || is_name_of_module(location, name) ? profile::kUnknownFrame : name, false);
+  }
+
+  // "[libc.so.6]" is what our reader makes of "[unknown] (/usr/lib/libc.so.6)".
+  bool is_name_of_module(const Location& location, std::string_view name) const {
+    if (!location.mapping.valid() || !name.starts_with('[') || !name.ends_with(']')) return false;
+    std::string_view base = profile::base_name(profile_.text(profile_.mappings[location.mapping.index()].path));
+    return name == base || name.substr(1, name.size() - 2) == base;
   }
 
   static std::string_view module_of_kind(profile::FrameKind kind) {
