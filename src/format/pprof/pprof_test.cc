@@ -1,5 +1,6 @@
 #include "format/pprof/pprof.h"
 
+#include <memory>
 #include <random>
 #include <set>
 
@@ -30,10 +31,18 @@ std::string folded(const Profile& profile, const WriteOptions& options = {}) {
   return write_bytes(folded_format(), profile, ".folded", options).value_or("");
 }
 
-PprofFile parsed(std::string_view bytes) {
-  auto file = parse_pprof(as_span(bytes), "test");
+// With the bytes that its texts point into.
+struct Parsed : PprofFile {
+  std::shared_ptr<const std::string> bytes;
+};
+
+Parsed parsed(std::string_view bytes) {
+  Parsed result;
+  result.bytes = std::make_shared<const std::string>(bytes);
+  auto file = parse_pprof(as_span(*result.bytes), "test");
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
-  return file.value_or(PprofFile{});
+  if (file) static_cast<PprofFile&>(result) = std::move(*file);
+  return result;
 }
 
 std::string error_of(std::string_view bytes) {
@@ -100,7 +109,7 @@ class File {
 
 // Rules that readers of pprof, and Perfetto's, rely on.
 void check_rules(const std::string& bytes) {
-  PprofFile file = parsed(bytes);
+  const Parsed file = parsed(bytes);
   ASSERT_FALSE(file.sample_types.empty());
   ASSERT_FALSE(file.strings.empty());
   EXPECT_EQ(file.strings[0], "");
@@ -139,7 +148,7 @@ std::string_view text_of(const PprofFile& file, int64_t index) { return file.str
 TEST(PprofWriter, RecordingHasThreeValues) {
   const std::string bytes = written(example_recording());
   check_rules(bytes);
-  PprofFile file = parsed(bytes);
+  const Parsed file = parsed(bytes);
   ASSERT_EQ(file.sample_types.size(), 3u);
   const char* expected[][2] = {{"samples", "count"}, {"cpu", "nanoseconds"}, {"wall", "nanoseconds"}};
   for (size_t i = 0; i < 3; ++i) {
@@ -154,7 +163,7 @@ TEST(PprofWriter, RecordingHasThreeValues) {
 }
 
 TEST(PprofWriter, InlinedLinesAreInnermostFirst) {
-  PprofFile file = parsed(written(example_recording()));
+  const Parsed file = parsed(written(example_recording()));
   std::vector<std::string_view> names;
   std::vector<int64_t> numbers;
   for (const auto& l : file.locations) {
@@ -171,7 +180,7 @@ TEST(PprofWriter, InlinedLinesAreInnermostFirst) {
 }
 
 TEST(PprofWriter, KeepsMappingsAndMarksWhatTheyHave) {
-  PprofFile file = parsed(written(example_recording()));
+  const Parsed file = parsed(written(example_recording()));
   bool found = false;
   for (const auto& m : file.mappings) {
     if (text_of(file, m.filename) != "/usr/bin/app") continue;
@@ -227,7 +236,7 @@ TEST(Pprof, UnsymbolizedLocationsKeepTheirAddresses) {
   r.sample(r.main, 0, {c, b, a});
   const std::string bytes = written(r.builder.take());
   check_rules(bytes);
-  PprofFile file = parsed(bytes);
+  const Parsed file = parsed(bytes);
   ASSERT_EQ(file.locations.size(), 3u);
   EXPECT_EQ(file.locations[0].address, 0x400010u);
   EXPECT_EQ(file.locations[2].address, 0x40002fu);  // inside the call
@@ -360,7 +369,7 @@ TEST(PprofReader, LabelsAndRun) {
             "f@0:; alloc_space/bytes=8192\n");
   EXPECT_EQ(profile->run.comments, std::vector<std::string>{"hello"});
   EXPECT_EQ(profile->text(profile->run.default_metric), "alloc_objects");
-  PprofFile file = parsed(written(*profile));
+  const Parsed file = parsed(written(*profile));
   EXPECT_EQ(file.period, 524288);
   EXPECT_EQ(text_of(file, file.period_type.type), "space");
   EXPECT_EQ(file.time_nanos, 5);
