@@ -70,7 +70,7 @@ class Complete(harness.Live):
             in_main = self.folded().only(lambda frames: any(frame in ("main", "[truncated]") or is_root(frame) for frame in frames))
             self.assertGreaterEqual(in_main.total, 0.99 * self.folded().total, "main or a thread's start is in the stacks")
             own = self.folded().only(lambda frames: any(frame.startswith(f"[{NAME}+0x") for frame in frames))
-            self.assertEqual(own.stacks, [], "the program's own functions have names")
+            self.assertLessEqual(own.total, 0.01 * self.folded().total, "the program's own functions have names")
 
 
 def is_root(frame):

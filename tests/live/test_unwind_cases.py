@@ -4,7 +4,7 @@ Requires: root or CAP_PERFMON, perf_event_open.
 """
 
 # verifies: A2
-# covers: record --max-depth --stack-size --freq
+# covers: record --no-inline --max-depth --stack-size --freq
 
 import os
 import subprocess
@@ -67,7 +67,7 @@ class UnwindCases(harness.Live):
 
     def test_max_depth_keeps_the_leaf_side(self):
         """UNW-11"""
-        folded = self.stacks_of("nest200", "--max-depth", "64")
+        folded = self.stacks_of("nest200", "--max-depth", "64", "--no-inline")
         deep = folded.only(lambda frames: "nested_198" in frames)
         self.assertGreaterEqual(deep.total, 0.95 * folded.total)
         expected = [f"nested_{i}" for i in range(200)][-60:]

@@ -199,12 +199,14 @@ class Comparison {
     return ends_with_call(files_.code(*snapshot.space, pc - count, count));
   }
 
-  // libgcc jumps from __builtin_eh_return's epilogue straight to a landing pad. No call precedes that, and for those three
-  // instructions the CFI itself is wrong, for every unwinder alike: such a stack cannot be judged.
+  // libgcc ends __builtin_eh_return by "pop %rcx; jmp *%rcx" to a landing pad. In that epilogue the CFI pairs the landing pad
+  // with the stack pointer of the frame before it, for every unwinder alike: such a stack cannot be judged.
   bool is_eh_return(const Snapshot& snapshot, const unwind::Stack& stack) {
-    if (stack.frames.size() < 2) return false;
+    static constexpr uint8_t kJump[] = {0xff, 0xe1};
     const Mapping* callee = find_mapping(*snapshot.space, stack.frames[0].pc);
-    return callee && callee->path.find("libgcc_s") != std::string::npos && !is_plausible(snapshot, stack, 1);
+    if (!callee || callee->path.find("libgcc_s") == std::string::npos) return false;
+    std::vector<uint8_t> ahead = files_.code(*snapshot.space, stack.frames[0].pc, 48);
+    return std::search(ahead.begin(), ahead.end(), std::begin(kJump), std::end(kJump)) != ahead.end();
   }
 
   bool has_frame_without_cfi(const std::vector<uint64_t>& reference, const unwind::Stack& ours) {

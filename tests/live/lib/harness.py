@@ -96,6 +96,10 @@ class Finished:
     def summary(self):
         return Summary(self.stderr)
 
+    def notes(self, word):
+        """Paragraphs of the summary that hold this word: a line and what is indented far below it."""
+        return [note for note in re.split(r"\n(?! {8})", self.stderr) if word in note]
+
     def lines(self):
         return [line for line in self.stderr.splitlines() if line.strip()]
 
