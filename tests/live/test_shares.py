@@ -89,11 +89,14 @@ class Threads(harness.Live):
 
     def test_wall_counts_waiting_for_a_cpu(self):
         """All eight live as long: an eighth of the elapsed time each, whoever got the CPUs."""
-        self.record([harness.program("threads8"), "3", "equal"], *RATE, outputs=("out.pb.gz",))
-        profile = Profile(self.read("out.pb.gz"))
-        shares = [profile.share_of("wall", f"worker_{k}") for k in range(8)]
-        for k, share in enumerate(shares):
-            self.assert_share(share / sum(shares), 1 / 8, f"worker_{k} in wall")
+        for seconds in (3, 12):  # on a busy machine a thread's first turn may come late
+            self.record([harness.program("threads8"), str(seconds), "equal"], *RATE, outputs=("out.pb.gz",))
+            profile = Profile(self.read("out.pb.gz"))
+            walls = [profile.share_of("wall", f"worker_{k}") for k in range(8)]
+            shares = [wall / sum(walls) for wall in walls]
+            if all(abs(share - 1 / 8) <= 0.03 for share in shares):
+                return
+        self.fail(f"not an eighth each: {shares}")
 
     def test_thread_label_in_pprof(self):
         self.record([harness.program("threads8"), "1"], outputs=("out.pb.gz",))

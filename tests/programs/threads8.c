@@ -1,5 +1,5 @@
-// Eight named threads, each in its own function. Thread k (from 0) does k+1 parts of 36, by fixed work sized to last
-// about the asked time on all CPUs. With a second argument "equal" all spin until the deadline instead.
+// Eight named threads, each in its own function. Thread k (from 0) takes k+1 parts of 36 of the CPU time that all CPUs
+// have in the asked time. With a second argument "equal" all spin until the deadline instead.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,16 +7,22 @@
 
 #include "work.h"
 
-static unsigned long chunks_per_part;  // chunks of kChunk multiplications
-static double equal_deadline;          // 0: fixed work
-enum { kChunk = 10000 };
+static double part_seconds;    // of CPU time
+static double equal_deadline;  // 0: by CPU time
+enum { kChunk = 50000 };
+
+static double own_cpu_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 #define WORKER(k)                                                                    \
   NOINLINE void worker_##k(void) {                                                   \
     if (equal_deadline > 0) {                                                        \
       while (now_seconds() < equal_deadline) BURN(kChunk);                           \
     } else {                                                                         \
-      for (unsigned long i = 0; i < chunks_per_part * ((k) + 1); ++i) BURN(kChunk);  \
+      while (own_cpu_seconds() < part_seconds * ((k) + 1)) BURN(kChunk);             \
     }                                                                                \
     AFTER_CALL();                                                                    \
   }
@@ -33,20 +39,10 @@ static void* start(void* argument) {
   return NULL;
 }
 
-NOINLINE unsigned long calibrate_chunks_per_second(void) {
-  unsigned long chunks = 0;
-  double begin = now_seconds();
-  while (now_seconds() < begin + 0.02) {
-    BURN(kChunk);
-    ++chunks;
-  }
-  return (unsigned long)((double)chunks / (now_seconds() - begin));
-}
-
 int main(int argc, char** argv) {
   double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
   if (cpus > 4.5) cpus = 4.5;  // the biggest of the threads has 8 parts of 36
-  chunks_per_part = (unsigned long)((double)calibrate_chunks_per_second() * run_seconds(argc, argv) * cpus / 36);
+  part_seconds = run_seconds(argc, argv) * cpus / 36;
   if (argc > 2 && strcmp(argv[2], "equal") == 0) equal_deadline = deadline_from(argc, argv);
   pthread_t threads[8];
   for (long k = 0; k < 8; ++k) pthread_create(&threads[k], NULL, start, (void*)k);
