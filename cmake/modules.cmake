@@ -12,6 +12,23 @@ target_compile_options(cprof_flags INTERFACE ${CPROF_WARNINGS} -fdata-sections -
 target_compile_definitions(cprof_flags INTERFACE CPROF_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)
 target_link_options(cprof_flags INTERFACE -Wl,--gc-sections)
 
+# The standard headers that nearly every file includes, parsed once a build: a third of all compile time. Off in the clang
+# preset, so that a file which forgets its own includes is found there.
+option(CPROF_PCH "Precompile common headers" ON)
+set(CPROF_COMMON_HEADERS <algorithm> <expected> <functional> <map> <memory> <optional> <span> <string> <string_view>
+  <unordered_map> <variant> <vector> <fmt/format.h>)
+
+function(cprof_precompile target first)
+  if(NOT CPROF_PCH)
+    return()
+  endif()
+  if(target STREQUAL first)
+    target_precompile_headers(${target} PRIVATE ${CPROF_COMMON_HEADERS} ${ARGN})
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  endif()
+endfunction()
+
 # Modules whose archive may need nothing from outside, not even libc (tools/check_freestanding.py).
 set(CPROF_FREESTANDING unwind/core base/signal_safe)
 
@@ -38,6 +55,10 @@ function(cprof_module path)
     target_link_libraries(cprof_${name} PUBLIC cprof_flags ${links} ${ARG_LIBS})
     if(path IN_LIST CPROF_FREESTANDING)
       target_compile_options(cprof_${name} PRIVATE -ffreestanding -fno-stack-protector)
+    elseif(path STREQUAL cli)
+      cprof_precompile(cprof_cli cprof_cli <CLI/App.hpp> <CLI/Config.hpp> <CLI/Formatter.hpp>)
+    else()
+      cprof_precompile(cprof_${name} cprof_base)
     endif()
   else()
     add_library(cprof_${name} INTERFACE)
@@ -65,6 +86,9 @@ function(cprof_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE cprof_flags ${ARG_LIBS} GTest::gtest GTest::gtest_main Threads::Threads)
   target_compile_definitions(${name} PRIVATE CPROF_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CPROF_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  if(ARG_LABEL STREQUAL "unit" AND TARGET cprof_base_tests)
+    cprof_precompile(${name} cprof_base_tests <gtest/gtest.h>)
+  endif()
   if(ARG_LABEL STREQUAL "unit")
     add_dependencies(cprof_unit_tests ${name})
   endif()

@@ -102,7 +102,7 @@ std::string right_aligned(std::string_view text, size_t columns) {
 std::string grouped(int64_t number) {
   std::string digits = fmt::format("{}", number);
   const size_t first = digits[0] == '-' ? 1 : 0;
-  for (size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+  for (size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, 1, ',');
   return digits;
 }
 
