@@ -100,6 +100,19 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   return out;
 }
 
+Result<void> OutputFile::check(const std::string& path) {
+  struct stat st;
+  if (path == "-") return {};
+  if (stat(path.c_str(), &st) == 0) {
+    if (S_ISDIR(st.st_mode)) return fail_errno(path, EISDIR);
+    if (!S_ISREG(st.st_mode)) return access(path.c_str(), W_OK) == 0 ? Result<void>() : fail_errno(path);
+  }
+  size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return fail_errno(path);
+  return {};
+}
+
 OutputFile::OutputFile(OutputFile&& other) noexcept { *this = std::move(other); }
 
 OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {

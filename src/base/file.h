@@ -29,6 +29,8 @@ Result<void> write_fully(int fd, std::span<const std::byte> bytes, const std::st
 class OutputFile {
  public:
   static Result<OutputFile> create(const std::string& path);
+  // Whether create() would find a folder to write to; nothing is made.
+  static Result<void> check(const std::string& path);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) noexcept;
   ~OutputFile();

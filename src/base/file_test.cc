@@ -152,5 +152,14 @@ TEST_F(Files, ReadExactlyAt) {
   EXPECT_EQ(beyond.error().message, "in: ends at byte 10");
 }
 
+TEST(OutputFile, CheckTellsBeforehandWhatCreateWouldSay) {
+  std::string folder = testing::TempDir();
+  EXPECT_TRUE(OutputFile::check(folder + "/not-there-yet"));
+  EXPECT_TRUE(OutputFile::check("-"));
+  EXPECT_TRUE(OutputFile::check("/dev/null"));
+  EXPECT_FALSE(OutputFile::check(folder + "/no/such/folder/file"));
+  EXPECT_FALSE(OutputFile::check(folder)) << "a folder";
+}
+
 }  // namespace
 }  // namespace cprof

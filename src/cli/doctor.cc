@@ -69,8 +69,9 @@ Finding check_kernel() {
 
 Finding check_sampling() {
   auto error = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false);
-  if (!error) return {Level::kGood, "sampling", "perf_event_open works", ""};
   long paranoid = read_number("/proc/sys/kernel/perf_event_paranoid").value_or(-1);
+  if (!error)
+    return {Level::kGood, "sampling", fmt::format("perf_event_open works (kernel.perf_event_paranoid is {})", paranoid), ""};
   return {Level::kBad, "sampling", fmt::format("perf_event_open: {} (perf_event_paranoid is {})", strerror(*error), paranoid),
           paranoid > 2 ? "sudo sysctl kernel.perf_event_paranoid=2, or run as root"
                        : "allow perf_event_open in the container's seccomp profile, or run on the host"};

@@ -1,7 +1,9 @@
 // cprof COMMAND [OPTIONS]: finds the verb and runs it. Exceptions of libraries end here.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "cli/verb.h"
@@ -50,7 +52,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return cprof::cli::run(argc, argv);
+    int status = cprof::cli::run(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) return cprof::cli::fail_with({fmt::format("stdout: {}", strerror(errno))});
+    return status;
   } catch (const std::exception& e) {
     return cprof::cli::fail_with({fmt::format("internal error: {}", e.what())});
   }

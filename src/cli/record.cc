@@ -11,7 +11,6 @@
 namespace cprof::cli {
 namespace {
 
-constexpr int kCommandNotFound = 127;
 constexpr const char* kDefaultOutput = "profile.pb.gz";
 
 // What record promises for later versions: each is refused by name, never ignored.
@@ -45,7 +44,7 @@ void add_target_options(CLI::App& app, RecordArguments& a) {
 void add_sampling_options(CLI::App& app, RecordArguments& a) {
   app.add_option("-F,--freq", a.freq, "samples per second of CPU, or 'max'; default 999 for a command, 199 for what runs already");
   app.add_option("-c,--count", a.period, "sample every N events instead");
-  app.add_option("-e,--event", a.events, "event to sample; may be given more than once")->allow_extra_args(false);
+  app.add_option("-e,--event", a.events, "event to sample; several by commas or by several -e")->delimiter(',')->allow_extra_args(false);
   app.add_option("-d,--duration", a.duration, "stop after this many seconds");
   app.add_option("--delay", a.delay, "start sampling after this many seconds");
   app.add_flag("-g", a.ignored_g, "accepted: stacks are always recorded");
@@ -81,6 +80,8 @@ Result<void> refuse_planned(const RecordArguments& a) {
       {a.planned.view, "--view"},
       {a.backend == "bpf", "--backend bpf"},
   };
+  for (const std::string& event : a.events)
+    if (event.find_first_of("{}") != std::string::npos) return fail(fmt::format("-e {}: groups are not supported yet", event));
   for (auto [given, name] : planned)
     if (given) return fail(fmt::format("{}: not supported yet", name));
   return {};
@@ -153,7 +154,8 @@ int finish(const session::Recorded& recorded, const session::RecordOptions& opti
   auto written = session::write_outputs(recorded.profile, options.outputs, options.write);
   if (!a.quiet) {
     SummaryOptions summary;
-    for (const session::Output& output : options.outputs) summary.outputs.push_back(output.path);
+    if (written)
+      for (const session::Output& output : options.outputs) summary.outputs.push_back(output.path);
     fmt::print(stderr, "{}", render_summary(recorded.profile, summary));
   }
   if (recorded.collection_error) return fail_with(*recorded.collection_error);
@@ -192,12 +194,14 @@ int record_main(std::vector<std::string> arguments) {
     fail_with(options.error());
     return kWrongUsage;
   }
+  if (auto writable = session::check_outputs(options->outputs); !writable) return fail_with(writable.error());
   bool terminal = isatty(STDERR_FILENO) && !a.quiet;
   auto recorded = session::record(*options, terminal ? show_progress : std::function<void(const session::Progress&)>());
   if (terminal) fmt::print(stderr, "\r\033[K");
-  if (!recorded) {
-    fail_with(recorded.error());
-    return recorded.error().code == ENOENT && !options->target.command.empty() ? kCommandNotFound : kFailed;
+  if (!recorded) return fail_with(recorded.error());
+  if (recorded->command_error) {
+    fail_with(*recorded->command_error);
+    return recorded->command_status;
   }
   return finish(*recorded, *options, a);
 }

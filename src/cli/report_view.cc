@@ -32,6 +32,8 @@ using profile::StackEnd;
 constexpr size_t kHottest = 5;
 constexpr double kTooCostly = 0.05, kGoodCost = 0.02;  // of the target's CPU time
 constexpr size_t kLabelColumns = 18;
+// Diagnostics that are whole records or samples gone: their sum is the line "lost".
+constexpr std::string_view kLosses[] = {"lost_records", "lost_samples"};
 
 double share(int64_t part, int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -115,12 +117,16 @@ class Summary {
 
   void add_losses() {
     if (!p_.timed()) return;
-    const uint64_t lost = p_.diagnostics.count("lost_samples");
-    std::string text = number(lost);
-    if (lost != 0) {
-      const Diagnostic& entry = p_.diagnostics.entries().find("lost_samples")->second;
-      text += fmt::format(" ({}): {}", percent(share_of(lost, lost + p_.samples.size())), printable(entry.description));
+    uint64_t lost = 0;
+    std::string why;
+    for (std::string_view name : kLosses) {
+      const auto entry = p_.diagnostics.entries().find(name);
+      if (entry == p_.diagnostics.entries().end()) continue;
+      lost += entry->second.count;
+      why += fmt::format("{}{}", why.empty() ? "" : "; ", printable(entry->second.description));
     }
+    std::string text = number(lost);
+    if (lost != 0) text += fmt::format(" ({}): {}", percent(share_of(lost, lost + p_.samples.size())), why);
     line("lost", text);
   }
 
@@ -192,7 +198,7 @@ class Summary {
   // Everything else that was lost, guessed or refused; what is only information stays in the recording.
   void add_notes() {
     for (const auto& [name, entry] : p_.diagnostics.entries()) {
-      if (entry.severity == Severity::kInfo || entry.count == 0 || name == "lost_samples") continue;
+      if (entry.severity == Severity::kInfo || entry.count == 0 || std::ranges::find(kLosses, name) != std::end(kLosses)) continue;
       std::string text = printable(entry.description);
       if (entry.count > 1) text = fmt::format("{} × {}", number(entry.count), text);
       if (!entry.example.empty()) text += fmt::format(" (first: {})", printable(entry.example));

@@ -116,12 +116,10 @@ Result<Fd> open_mapped_file(int32_t pid, uint64_t start, uint64_t end, const std
   if (!path.starts_with('/')) return fail(path + ": not a file's mapping", ENOENT);
   if (search.accept(open_map_file(pid, start, end), "map_files")) return search.take();
   if (search.accept(open_in_root(pid, path), "the process's root")) return search.take();
-  if (is_gone(pid)) {
-    if (!is_known(identity))
-      search.note("the process is gone and nothing tells whether the file of that path is the one it mapped");
-    else if (search.accept(open_in_directory_root("/", path), "the path itself"))
-      return search.take();
-  }
+  // The process may be gone, a zombie or another user's; a file that is known to be the same needs no root.
+  if (is_known(identity) && search.accept(open_in_directory_root("/", path), "the path itself")) return search.take();
+  if (!is_known(identity) && is_gone(pid))
+    search.note("the process is gone and nothing tells whether the file of that path is the one it mapped");
   return std::unexpected(search.error(path));
 }
 

@@ -50,7 +50,7 @@ struct FileIdentity {
 // as the kernel shows them in maps: on btrfs and overlayfs stat() shows other numbers, so the file is mapped to see.
 bool matches_identity(int fd, const FileIdentity& identity);
 
-// Opens the file behind a mapping: /proc/PID/map_files/START-END, then /proc/PID/root + path, then (process gone) the
+// Opens the file behind a mapping: /proc/PID/map_files/START-END, then /proc/PID/root + path, then (identity known) the
 // path itself. Each candidate is accepted only when it matches identity (device and inode, or build-id); when nothing of
 // the identity is known, only the first two are, as they cannot be another root's file. The error says what was tried.
 Result<Fd> open_mapped_file(int32_t pid, uint64_t start, uint64_t end, const std::string& path, const FileIdentity& identity);

@@ -12,7 +12,7 @@ Result<std::shared_ptr<object::ElfFile>> open_vdso() {
 
 Result<std::shared_ptr<object::ElfFile>> open_file(const space::Process& process, const space::Mapping& mapping) {
   object::FileIdentity identity{mapping.file.major, mapping.file.minor, mapping.file.inode, mapping.build_id};
-  Fd fd = TRY(object::open_mapped_file(process.pid, mapping.start, mapping.end, mapping.path, identity));
+  Fd fd = TRY(object::open_mapped_file(process.access_tid, mapping.start, mapping.end, mapping.path, identity));
   return object::ElfFile::open(std::move(fd), mapping.path);
 }
 
@@ -33,10 +33,10 @@ ModuleFile* Modules::file_of(const space::Process& process, const space::Mapping
   FileKey key{mapping.file.major, mapping.file.minor, mapping.file.inode, mapping.file.generation, mapping.path,
               object::to_hex(mapping.build_id)};
   auto& slot = files_[key];
-  if (slot && (slot->elf || slot->a_pid == process.pid)) return slot.get();
+  if (slot && (slot->elf || slot->a_pid == process.access_tid)) return slot.get();
   if (!slot) slot = std::make_unique<ModuleFile>();
   slot->path = mapping.path;
-  slot->a_pid = process.pid;
+  slot->a_pid = process.access_tid;
   open(*slot, process, mapping);
   return slot.get();
 }

@@ -93,7 +93,7 @@ void Pipeline::Impl::describe_session(const event::SessionInfo& info) {
     if (!m.is_time && m.freq_hz && !run.sampling_interval_ns) run.sampling_interval_ns = 1'000'000'000 / m.freq_hz;
   }
   if (!info.has_kernel_stacks && !info.kernel_stacks_missing.empty())
-    diagnostics().add("kernel_stacks_missing", Severity::kNotice, info.kernel_stacks_missing);
+    diagnostics().add("kernel_stacks_missing", Severity::kNotice, "no kernel stacks: " + info.kernel_stacks_missing);
 }
 
 Result<void> Pipeline::on_event(const event::Event& event) {
@@ -143,6 +143,7 @@ void Pipeline::Impl::on(const event::Sample& sample) {
     counts.unwound++;
     if (user.end == profile::StackEnd::kTruncatedSnapshot) counts.truncated++;
   }
+  if (stacks->used_live_memory()) counts.live++;
   profile::Sample row;
   row.time_ns = sample.time_ns;
   row.weight = static_cast<int64_t>(sample.period);

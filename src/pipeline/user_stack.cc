@@ -90,6 +90,7 @@ UserStack UserStackReader::read(const event::Sample& sample, space::Process& pro
   learned_.clear();
   learned_entries_.clear();
   learned_originals_.clear();
+  process.access_tid = sample.task.tid;
   memory_.reset(0, {}, false, nullptr);
   if (sample.snapshot) return from_snapshot(sample, process);
   if (!sample.user_chain.empty()) return from_chain(sample);
@@ -112,8 +113,8 @@ UserStack UserStackReader::from_snapshot(const event::Sample& sample, space::Pro
   }
   SnapshotMemory::LiveReader live;
   if (options_.live)
-    live = [this, pid = process.pid](uint64_t address, std::span<std::byte> into) {
-      return options_.live->read_memory(pid, address, into);
+    live = [this, tid = process.access_tid](uint64_t address, std::span<std::byte> into) {
+      return options_.live->read_memory(tid, address, into);
     };
   bool is_full = snapshot.stack.size() >= snapshot.requested_bytes;
   memory_.reset(registers.value[sp], snapshot.stack, is_full, std::move(live));
@@ -127,7 +128,11 @@ UserStack UserStackReader::from_snapshot(const event::Sample& sample, space::Pro
   result.frames = stack.frames;
   result.end = end_of(stack, sample, process);
   if (result.end == profile::StackEnd::kExecInProgress) result.frames = {};
-  if (memory_.used_live()) drop_implausible_frames(result, process);
+  if (memory_.used_live()) {
+    // Changed memory ends a walk by chance more often than a root that is marked by a zero.
+    if (stack.stop == unwind::StopReason::kNullReturn) result.end = profile::StackEnd::kUnreadableMemory;
+    drop_implausible_frames(result, process);
+  }
   return result;
 }
 
@@ -181,7 +186,7 @@ void UserStackReader::refresh_maps(space::Process& process, uint64_t pc, uint64_
   if (!options_.live || !suspect || process.image_before_exec.find(pc)) return;
   if (process.last_rescan_ns && time_ns < process.last_rescan_ns + kRescanIntervalNs) return;
   process.last_rescan_ns = time_ns;
-  auto entries = options_.live->read_maps(process.pid);
+  auto entries = options_.live->read_maps(process.access_tid);
   if (!entries) return;
   diagnostics_.add("maps_read_again", Severity::kInfo, "times that a process's mappings were read from /proc during the run");
   for (object::MapsEntry& entry : *entries)
@@ -204,7 +209,7 @@ bool UserStackReader::restore_copied_text(space::Process& process, const space::
   std::array<std::byte, 64> now, then;
   uint64_t probe = std::max(pc - pc % now.size(), mapping->start);
   if (!module.file || !module.file->elf || !module.file->elf->read_at_svma(probe - module.bias, then)) return false;
-  if (options_.live->read_memory(process.pid, probe, now) != now.size() || now != then) return false;
+  if (options_.live->read_memory(process.access_tid, probe, now) != now.size() || now != then) return false;
   learned_originals_.push_back(original);
   event::Mmap mmap{time_ns, {process.pid, process.pid}, mapping->start, mapping->end - mapping->start,
                    original->file_offset + (mapping->start - original->start), PROT_READ | PROT_EXEC, MAP_PRIVATE,

@@ -17,19 +17,23 @@ constexpr uint64_t kCommandFreqHz = 999, kRunningFreqHz = 199;
 
 class PerfRun : public RunningCollector {
  public:
-  explicit PerfRun(std::unique_ptr<collect::PerfCollector> collector) : collector_(std::move(collector)) {}
+  PerfRun(std::unique_ptr<collect::PerfCollector> collector, uint64_t freq_hz)
+      : collector_(std::move(collector)), freq_hz_(freq_hz) {}
 
   event::Collector& get() override { return *collector_; }
   void note_truncated(uint64_t truncated, uint64_t total) override { collector_->note_truncated(truncated, total); }
+  void hurry() override { collector_->hurry(); }
   int command_status() const override { return collector_->child_status(); }
   bool terminate_command() override {
     auto pid = collector_->command_pid();
     return pid && collector_->child_status() < 0 && kill(*pid, SIGTERM) == 0;
   }
+  uint64_t samples_per_second() const override { return freq_hz_ == collect::kMaxFrequency ? 0 : freq_hz_; }
   uint64_t bytes_read() const override { return collector_->bytes_read(); }
 
  private:
   std::unique_ptr<collect::PerfCollector> collector_;
+  uint64_t freq_hz_;
 };
 
 Result<collect::PerfTarget> perf_target(const Target& target, const std::string& cpus) {
@@ -63,7 +67,8 @@ Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& op
   perf.kernel = options.kernel;
   perf.inherit = options.inherit;
   perf.delay_ns = static_cast<uint64_t>(options.delay_s * 1e9);
-  return std::make_unique<PerfRun>(TRY(collect::PerfCollector::make(std::move(perf))));
+  uint64_t freq_hz = perf.freq_hz;
+  return std::make_unique<PerfRun>(TRY(collect::PerfCollector::make(std::move(perf))), freq_hz);
 }
 
 }  // namespace cprof::session

@@ -16,8 +16,10 @@ class RunningCollector {
   virtual ~RunningCollector() = default;
   virtual event::Collector& get() = 0;
   virtual void note_truncated(uint64_t truncated, uint64_t total) = 0;
+  virtual void hurry() = 0;  // read again after one sampling interval, whatever has come
   virtual int command_status() const = 0;      // as a shell gives it; -1: none, or still running
   virtual bool terminate_command() = 0;        // SIGTERM; false: there is none that runs
+  virtual uint64_t samples_per_second() const = 0;  // asked for, of one busy CPU
   virtual uint64_t bytes_read() const = 0;
 };
 

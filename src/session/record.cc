@@ -27,18 +27,25 @@ uint64_t own_cpu_ns() {
   return ns(usage.ru_utime) + ns(usage.ru_stime);
 }
 
-// Tells the collector each second how many stacks its snapshots cut, so that it can take larger ones.
+// Tells the collector how many stacks its snapshots cut, so that it can take larger ones: of the last second, but as
+// soon as there are too many of them for a whole second.
 class TruncationFeedback {
  public:
+  explicit TruncationFeedback(uint64_t samples_per_second) : samples_per_second_(samples_per_second) {}
+
   void tell(RunningCollector& collector, const pipeline::Pipeline& pipeline, uint64_t time_ns) {
-    if (time_ns < next_ns_) return;
-    next_ns_ = time_ns + kSecondNs;
     auto counts = pipeline.stack_counts();
-    collector.note_truncated(counts.truncated - last_.truncated, counts.unwound - last_.unwound);
+    uint64_t truncated = counts.truncated - last_.truncated, unwound = counts.unwound - last_.unwound;
+    bool is_over = time_ns >= next_ns_;
+    if (!is_over && truncated == 0) return;
+    collector.note_truncated(truncated, is_over ? unwound : std::max(unwound, samples_per_second_));
+    if (!is_over) return;
+    next_ns_ = time_ns + kSecondNs;
     last_ = counts;
   }
 
  private:
+  uint64_t samples_per_second_;
   pipeline::Pipeline::StackCounts last_;
   uint64_t next_ns_ = 0;
 };
@@ -47,7 +54,8 @@ Result<void> run(RunningCollector& collector, const pipeline::Pipeline& pipeline
                  const StopSignals& signals, const std::function<void(const Progress&)>& progress) {
   uint64_t start = now_ns(), next_progress = start + kProgressNs;
   uint64_t end = options.duration_s ? start + static_cast<uint64_t>(*options.duration_s * 1e9) : ~uint64_t{0};
-  TruncationFeedback feedback;
+  uint64_t live_before = 0;
+  TruncationFeedback feedback(collector.samples_per_second());
   while (!signals.requested()) {
     uint64_t now = now_ns();
     if (now >= end) break;
@@ -55,6 +63,10 @@ Result<void> run(RunningCollector& collector, const pipeline::Pipeline& pipeline
     bool more = TRY(collector.get().poll(static_cast<int>(std::min<uint64_t>(kPollTimeoutMs, left_ms))));
     if (!more) break;
     feedback.tell(collector, pipeline, now);
+    if (uint64_t live = pipeline.stack_counts().live; live != live_before) {
+      collector.hurry();
+      live_before = live;
+    }
     if (now < next_progress || !progress) continue;
     next_progress = now + kProgressNs;
     progress({pipeline.stack_counts().samples, static_cast<double>(now - start) / 1e9});
@@ -94,9 +106,13 @@ Result<Recorded> record(const RecordOptions& options, const std::function<void(c
   StopSignals signals;
   TRY(collector->get().open(pipeline));
   Recorded recorded;
-  auto started = collector->get().start();
-  if (started) started = run(*collector, pipeline, options, signals, progress);
-  if (!started) recorded.collection_error = started.error();
+  if (auto started = collector->get().start(); !started) {
+    recorded.command_status = collector->command_status();
+    if (recorded.command_status < 0) return std::unexpected(started.error());
+    recorded.command_error = started.error();
+    return recorded;
+  }
+  if (auto ran = run(*collector, pipeline, options, signals, progress); !ran) recorded.collection_error = ran.error();
   if (auto ended = end_command(*collector); !ended && !recorded.collection_error) recorded.collection_error = ended.error();
   uint64_t cpu_spent = own_cpu_ns() - cpu_before;
   recorded.interrupted = signals.requested();
@@ -112,6 +128,11 @@ Result<Recorded> record(const RecordOptions& options, const std::function<void(c
   recorded.profile.run.collector_cpu_ns = cpu_spent;
   recorded.profile.run.bytes_read = collector->bytes_read();
   return recorded;
+}
+
+Result<void> check_outputs(const std::vector<Output>& outputs) {
+  for (const Output& output : outputs) TRY(OutputFile::check(output.path));
+  return {};
 }
 
 Result<void> write_outputs(const profile::Profile& profile, const std::vector<Output>& outputs,

@@ -52,6 +52,7 @@ struct Recorded {
   profile::Profile profile;
   int command_status = 0;             // as a shell would give it
   bool interrupted = false;
+  std::optional<Error> command_error;     // the command could not run: there is no profile
   std::optional<Error> collection_error;  // what came before it is in the profile all the same
 };
 
@@ -62,6 +63,8 @@ struct Progress {
 };
 Result<Recorded> record(const RecordOptions& options, const std::function<void(const Progress&)>& progress);
 
+// Before a long recording: whether its outputs can be written at all.
+Result<void> check_outputs(const std::vector<Output>& outputs);
 Result<void> write_outputs(const profile::Profile& profile, const std::vector<Output>& outputs,
                            const format::WriteOptions& options);
 

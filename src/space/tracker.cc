@@ -136,7 +136,7 @@ Process& Tracker::process(int32_t pid, uint64_t time_ns) {
 Process& Tracker::add_process(int32_t pid, uint64_t time_ns) {
   all_.push_back(std::make_unique<Process>());
   Process& p = *all_.back();
-  p.pid = pid;
+  p.pid = p.access_tid = pid;
   p.serial = static_cast<uint32_t>(all_.size() - 1);
   p.start_ns = time_ns;
   current_[pid] = &p;

@@ -66,6 +66,7 @@ struct Process {
   std::unordered_map<int32_t, std::unique_ptr<Thread>> threads;  // living and ended ones
   std::vector<std::unique_ptr<Thread>> reused_threads;           // ended, their tid was given to another thread
   size_t living_threads = 0;
+  int32_t access_tid = 0;             // the pipeline's: a thread that lives, whose /proc entry shows what the process sees
   uint64_t last_rescan_ns = 0;        // the pipeline's: when /proc/PID/maps was last read again
 };
 

@@ -15,7 +15,9 @@ namespace cprof::collect {
 namespace {
 
 constexpr size_t kFewestPages = 2;
-constexpr size_t kSnapshotPages = 512;  // 2 MiB: 128 stacks of 16 KiB, 128 ms at 999 Hz
+// Of 16 KiB stacks at 999 Hz, 8 MiB hold half a second: the time to compile the unwind tables of a large library. Where
+// CPUs are many, 256 MiB in all and 2 MiB each bound it. Without rights to lock so much, half is tried, and half of that.
+constexpr size_t kSnapshotPages = 2048, kFewestSnapshotPages = 512, kAllSnapshotPages = 65536;
 constexpr uint64_t kFallbackRate = 999;
 constexpr size_t kChainPages = 128;     // 512 KiB: what kernel.perf_event_mlock_kb lets anyone have
 
@@ -32,10 +34,13 @@ size_t power_of_two_at_most(size_t n) {
 
 }  // namespace
 
-EventSet::EventSet(PerfApi& api, const PerfOptions& options, event::RecordDecoder& decoder, Diagnostics& diagnostics)
+EventSet::EventSet(PerfApi& api, const PerfOptions& options, size_t cpus, event::RecordDecoder& decoder,
+                   Diagnostics& diagnostics)
     : api_(api), options_(options), decoder_(decoder), diagnostics_(diagnostics) {
   size_t wanted = options.ring_pages ? options.ring_pages
-                  : options.stack_mode == StackMode::kDwarf ? kSnapshotPages : kChainPages;
+                  : options.stack_mode != StackMode::kDwarf
+                      ? kChainPages
+                      : std::clamp(kAllSnapshotPages / std::max<size_t>(cpus, 1), kFewestSnapshotPages, kSnapshotPages);
   pages_ = std::max(kFewestPages, power_of_two_at_most(wanted));
 }
 
@@ -218,7 +223,7 @@ Result<void> EventSet::reopen_samplers(uint32_t stack_bytes, std::span<const int
     if (rings_[i].gone) continue;
     for (int32_t tid : tids) {
       auto opened = open_samplers(rings_[i], tid, fresh[i]);
-      if (opened) continue;
+      if (opened || opened.error().code == ESRCH) continue;  // it ended meanwhile
       choices_.stack_bytes = before;
       return opened;
     }

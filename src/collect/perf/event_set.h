@@ -34,7 +34,7 @@ struct CpuRing {
 
 class EventSet {
  public:
-  EventSet(PerfApi& api, const PerfOptions& options, event::RecordDecoder& decoder, Diagnostics& diagnostics);
+  EventSet(PerfApi& api, const PerfOptions& options, size_t cpus, event::RecordDecoder& decoder, Diagnostics& diagnostics);
 
   // Replaces events that this machine lacks and finds out whether the kernel may be sampled. Fills choices().
   Result<void> probe(std::vector<EventSpec>& specs);

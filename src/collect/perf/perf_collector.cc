@@ -144,7 +144,7 @@ Result<void> PerfCollector::open(event::EventSink& sink) {
   cpu_at_open_ns_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   TRY(choose_tasks());
   raise_open_files();
-  events_ = std::make_unique<EventSet>(api_, options_, decoder_, diagnostics_);
+  events_ = std::make_unique<EventSet>(api_, options_, cpus_.size(), decoder_, diagnostics_);
   stack_bytes_ = wanted_stack_bytes_ = usable_stack_bytes(options_.stack_bytes ? options_.stack_bytes : kFirstStackBytes);
   events_->choices() = {.stack_mode = options_.stack_mode,
                         .stack_bytes = stack_bytes_,

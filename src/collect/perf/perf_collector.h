@@ -37,6 +37,9 @@ class PerfCollector final : public event::Collector {
   // lost meanwhile, more than 0.1 % makes the next poll() reopen the events with larger snapshots.
   void note_truncated(uint64_t truncated, uint64_t total);
 
+  // The next poll() sleeps one sampling interval at most: memory of live threads is wanted, and does not wait.
+  void hurry();
+
   // A command's exit code, 128 + signal, 127 or 126 when it could not run; -1 while it runs or without a command.
   int child_status() const { return command_ ? command_->status() : -1; }
   std::optional<int32_t> command_pid() const;

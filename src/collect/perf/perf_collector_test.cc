@@ -272,7 +272,7 @@ TEST_F(PerfCollectorTest, CpusComeAndGo) {
   Diagnostics diagnostics;
   event::RecordDecoder decoder;
   options.target.cgroup.clear();
-  EventSet events(api, options, decoder, diagnostics);
+  EventSet events(api, options, 2, decoder, diagnostics);
   std::vector<EventSpec> specs = {cpu_clock_spec()};
   ASSERT_TRUE(events.probe(specs));
   int32_t all[] = {-1};

@@ -188,6 +188,8 @@ Result<void> PerfCollector::periodic_work() {
   return {};
 }
 
+void PerfCollector::hurry() { backoff_ns_ = std::clamp(interval_ns(), kLeastBackoffNs, kMostBackoffNs); }
+
 Result<bool> PerfCollector::poll(int timeout_ms) {
   uint64_t interval = std::clamp(interval_ns(), kLeastBackoffNs, kMostBackoffNs);
   bool ended = target_ended();

@@ -12,6 +12,7 @@ namespace cprof::unwind {
 namespace {
 
 constexpr size_t kCacheBits = 12;
+constexpr uint64_t kRootGapBytes = 48;
 constexpr uint64_t kNullPage = 64 * 1024;                  // no code lives below
 constexpr uint64_t kFramePointerReach = 1024 * 1024;       // a frame larger than this is not believed
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
@@ -62,10 +63,18 @@ struct SnapshotUnwinder::Impl {
     }
     const Module* found = find_module(pc);
     if (!found) return false;
-    const cp_rule* known = table_of(*found) ? cp_find_rule_inline(&table_of(*found)->table, pc - found->bias) : nullptr;
-    entry = {pc, tag, known ? *known : cp_rule{}};
+    entry = {pc, tag, table_of(*found) ? find_rule(*table_of(*found), pc - found->bias) : cp_rule{}};
     rule = entry.rule;
     return true;
+  }
+
+  static cp_rule find_rule(const ModuleTable::Impl& table, uint64_t svma) {
+    const cp_rule* known = cp_find_rule_inline(&table.table, svma);
+    if (known && known->cfa_kind == CP_CFA_SIGNAL) return *known;
+    // In sigreturn the pc is behind the trampoline's last instruction, where its FDE has ended.
+    const cp_rule* before = cp_find_rule_inline(&table.table, svma - 1);
+    if (before && before->cfa_kind == CP_CFA_SIGNAL && !table.find_fde(svma)) return *before;
+    return known ? *known : cp_rule{};
   }
 
   const Module* find_module(uint64_t pc) {
@@ -80,7 +89,7 @@ struct SnapshotUnwinder::Impl {
 
   Progress step(const cp_rule& rule) {
     switch (rule.cfa_kind) {
-      case CP_CFA_NONE: return frame_pointer_step();
+      case CP_CFA_NONE: return gap_step();
       case CP_CFA_SIGNAL: return signal_step();
       case CP_CFA_COMPLEX: return cfi_step();
       case CP_CFA_STOP:
@@ -127,10 +136,14 @@ struct SnapshotUnwinder::Impl {
       default: return stop(StopReason::kBadUnwindInfo);
     }
     load_frame();
+    if (input.is_exact) mark_trampoline();
     frame.exact = input.is_exact;
     origin = input.is_exact ? FrameOrigin::kSignal : FrameOrigin::kCfi;
     return Progress::kGoOn;
   }
+
+  // The kernel made the handler return to the trampoline's first byte: no call is before it.
+  void mark_trampoline() { stack.frames.back().is_return_address = false; }
 
   // Behind a signal frame all registers are known again, as at the leaf.
   Progress signal_step() {
@@ -142,9 +155,35 @@ struct SnapshotUnwinder::Impl {
     }
     registers = interrupted;
     load_frame();
+    mark_trampoline();
     frame.exact = 1;
     origin = FrameOrigin::kSignal;
     return Progress::kGoOn;
+  }
+
+  // No CFI at this pc. One gap is known by what follows it: the few instructions of clone3 in which a new thread finds
+  // its start, before a root.
+  Progress gap_step() {
+    cp_rule beside;
+    if (!frame.exact || !leads_to_root()) return frame_pointer_step();
+    uint64_t return_address = 0;
+    if (read_word(this, frame.sp, &return_address) != 0 || return_address == 0 || !lookup(return_address - 1, beside))
+      return stop(StopReason::kUndefinedReturn);
+    frame.pc = frame.lr = return_address;  // the thread that called clone goes on
+    frame.sp += 8;
+    frame.exact = 0;
+    origin = FrameOrigin::kCfi;
+    if (full) save_frame();
+    return Progress::kGoOn;
+  }
+
+  bool leads_to_root() {
+    cp_rule rule{};
+    for (uint64_t pc = frame.pc + 1; pc < frame.pc + kRootGapBytes; pc++) {
+      if (!lookup(pc, rule)) return false;
+      if (rule.cfa_kind != CP_CFA_NONE) return rule.cfa_kind == CP_CFA_STOP;
+    }
+    return false;
   }
 
   // Code without CFI. A frame pointer is believed only if it points into the stack just above and its return address
