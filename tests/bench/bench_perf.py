@@ -127,7 +127,7 @@ def parse_arguments():
     parser.add_argument("cprof", nargs="?", default=os.environ.get("CPROF", "build/release/cprof"))
     parser.add_argument("--programs", default=os.environ.get("CPROF_PROGRAMS"), help="default: tests/programs beside PROGRAM")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--machine-seconds", type=int, default=60)
     parser.add_argument("--no-inline", dest="inline", action="store_false", help="leave out perf script with inlined functions")
     parser.add_argument("--json", help="where raw results go")
