@@ -1,4 +1,4 @@
-// Everything that ElfFile answers, over any bytes, and the image with plain debug sections made from them.
+// Everything that ElfFile answers, over any bytes.
 #include "object/elf_file.h"
 
 using namespace cprof::object;

@@ -56,6 +56,7 @@ class EventSet {
   AttrChoices& choices() { return choices_; }
   // From now on events begin when they are opened.
   void set_started();
+  size_t ring_pages() const { return pages_; }  // of data, per CPU; fewer than asked when the kernel refused
   size_t tasks_opened() const { return tasks_opened_; }
 
  private:

@@ -25,6 +25,9 @@ namespace cprof::collect {
 namespace {
 
 constexpr uint32_t kFirstStackBytes = 16384;
+// Rings of less than 2 MiB, for want of the right to lock memory, hold few large snapshots: begin small.
+constexpr uint32_t kFirstStackBytesInSmallRings = 4096;
+constexpr size_t kSmallRingPages = 512;
 constexpr uint64_t kDefaultRate = 999;
 constexpr int kMostListings = 10;
 
@@ -154,10 +157,20 @@ Result<void> PerfCollector::open(event::EventSink& sink) {
   TRY(events_->probe(specs_));
   start_ns_ = clock_ns(CLOCK_MONOTONIC);
   TRY(open_until_stable());
+  TRY(fit_stacks_to_rings());
   TRY(watch_targets());
   event::SessionInfo info = session_info();
   TRY(sink.begin(info));
   return describe_running();
+}
+
+Result<void> PerfCollector::fit_stacks_to_rings() {
+  bool is_ours_to_choose = options_.stack_mode == StackMode::kDwarf && !options_.stack_bytes && !options_.ring_pages;
+  has_small_rings_ = events_->ring_pages() < kSmallRingPages;
+  if (!is_ours_to_choose || !has_small_rings_) return {};
+  TRY(events_->reopen_samplers(kFirstStackBytesInSmallRings, live_tids()));
+  stack_bytes_ = wanted_stack_bytes_ = kFirstStackBytesInSmallRings;
+  return {};
 }
 
 event::SessionInfo PerfCollector::session_info() const {
@@ -236,7 +249,8 @@ void PerfCollector::note_truncated(uint64_t truncated, uint64_t total) {
   bool nothing_lost = lost_records_ == lost_noted_;
   lost_noted_ = lost_records_;
   if (options_.stack_bytes || options_.stack_mode != StackMode::kDwarf || !nothing_lost) return;
-  if (total && truncated * 1000 > total) wanted_stack_bytes_ = event::kMaxStackBytes;
+  if (total && truncated * 1000 > total)
+    wanted_stack_bytes_ = has_small_rings_ ? std::min(stack_bytes_ * 2, event::kMaxStackBytes) : event::kMaxStackBytes;
 }
 
 Result<void> PerfCollector::apply_stack_change() {

@@ -34,7 +34,8 @@ class PerfCollector final : public event::Collector {
   const Diagnostics& diagnostics() const override { return diagnostics_; }
 
   // Of the last second's `total` stacks, `truncated` were cut by the snapshot's size. With stack_bytes 0 and nothing
-  // lost meanwhile, more than 0.1 % makes the next poll() reopen the events with larger snapshots.
+  // lost meanwhile, more than 0.1 % makes the next poll() reopen the events with larger snapshots: the largest, or in
+  // small rings twice as large.
   void note_truncated(uint64_t truncated, uint64_t total);
 
   // The next poll() sleeps one sampling interval at most: memory of live threads is wanted, and does not wait.
@@ -54,6 +55,7 @@ class PerfCollector final : public event::Collector {
   Result<void> resolve_events();
   Result<void> choose_tasks();
   Result<void> open_until_stable();
+  Result<void> fit_stacks_to_rings();
   event::SessionInfo session_info() const;
   Result<void> describe_running();
   Result<void> watch_targets();
@@ -89,6 +91,7 @@ class PerfCollector final : public event::Collector {
   event::EventSink* sink_ = nullptr;
   event::Event event_;
   bool wide_ = false;  // all tasks of a CPU or cgroup
+  bool has_small_rings_ = false;
   bool closed_ = false, sampling_ = false, mappings_changed_ = false;
   uint32_t stack_bytes_ = 0, wanted_stack_bytes_ = 0;
   uint64_t start_ns_ = 0, sampling_at_ns_ = 0, last_pass_ns_ = 0, last_period_ns_ = 0, backoff_ns_ = 0;

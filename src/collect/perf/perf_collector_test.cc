@@ -268,6 +268,19 @@ TEST_F(PerfCollectorTest, CutStacksAreReopenedLarger) {
   EXPECT_NE(std::ranges::find(api.enabled, api.opened.back().fd), api.enabled.end());
 }
 
+TEST_F(PerfCollectorTest, SmallRingsBeginWithSmallStacks) {
+  options.stack_mode = StackMode::kDwarf;
+  api.refuse_map = [](size_t pages) { return pages > 128 ? EPERM : 0; };
+  auto collector = make();
+  ASSERT_TRUE(collector->open(recorder));
+  ASSERT_TRUE(collector->start());
+  EXPECT_EQ(collector->stack_bytes(), 4096u);
+  EXPECT_EQ(api.opened.back().attr.sample_stack_user, 4096u);
+  collector->note_truncated(3, 2000);
+  ASSERT_TRUE(collector->poll(0));
+  EXPECT_EQ(collector->stack_bytes(), 8192u);
+}
+
 TEST_F(PerfCollectorTest, CpusComeAndGo) {
   Diagnostics diagnostics;
   event::RecordDecoder decoder;
