@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 
 #include "cli/options.h"
@@ -43,7 +44,7 @@ void add_target_options(CLI::App& app, RecordArguments& a) {
 
 void add_sampling_options(CLI::App& app, RecordArguments& a) {
   app.add_option("-F,--freq", a.freq, "samples per second of CPU, or 'max'; default 999 for a command, 199 for what runs already");
-  app.add_option("-c,--count", a.period, "sample every N events instead");
+  app.add_option("-c,--count", a.period, "sample every N events instead")->check(CLI::PositiveNumber);
   app.add_option("-e,--event", a.events, "event to sample; several by commas or by several -e")->delimiter(',')->allow_extra_args(false);
   app.add_option("-d,--duration", a.duration, "stop after this many seconds");
   app.add_option("--delay", a.delay, "start sampling after this many seconds");
@@ -79,6 +80,7 @@ Result<void> refuse_planned(const RecordArguments& a) {
       {!a.planned.window.empty(), "--overwrite-window"},
       {a.planned.view, "--view"},
       {a.backend == "bpf", "--backend bpf"},
+      {a.output.weight == "offcpu", "--weight offcpu"},
   };
   for (const std::string& event : a.events)
     if (event.find_first_of("{}") != std::string::npos) return fail(fmt::format("-e {}: groups are not supported yet", event));
@@ -92,9 +94,10 @@ Result<void> set_rate(const RecordArguments& a, session::RecordOptions& options)
   if (a.freq == "max") {
     options.max_freq = true;
   } else if (!a.freq.empty()) {
-    char* end = nullptr;
-    options.freq_hz = strtoull(a.freq.c_str(), &end, 10);
-    if (*end || options.freq_hz == 0) return fail(fmt::format("-F {}: not a rate; write samples per second, or max", a.freq));
+    const char* text_end = a.freq.data() + a.freq.size();
+    auto [end, error] = std::from_chars(a.freq.data(), text_end, options.freq_hz);
+    if (error != std::errc() || end != text_end || options.freq_hz == 0)
+      return fail(fmt::format("-F {}: not a rate; write samples per second, or max", a.freq));
   }
   if (a.period && !a.freq.empty()) return fail("-F and -c exclude each other");
   return {};

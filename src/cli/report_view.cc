@@ -293,8 +293,11 @@ Result<Weights> view_weights(const Profile& profile, analyze::WeightSelection::K
     if (!selection.metric.valid()) return fail(fmt::format("no metric {}; there is: {}", printable(metric), known));
   }
   if (kind != analyze::WeightSelection::Kind::kWall) return analyze::sample_weights(profile, selection);
-  if (!profile.timed())
+  if (!profile.timed()) {  // an import may have counted wall time for itself
+    selection = {.kind = analyze::WeightSelection::Kind::kMetric, .metric = analyze::find_metric(profile, "wall")};
+    if (selection.metric.valid()) return analyze::sample_weights(profile, selection);
     return fail("wall time needs samples with times, which this profile has not; use --weight samples");
+  }
   timeline::Options options = timeline::default_options(profile);
   options.metric = selection.metric.valid() ? selection.metric : analyze::default_metric(profile);
   options.interval_ns = 0;
