@@ -15,7 +15,7 @@ bool same(const std::optional<Snapshot>& a, const std::optional<Snapshot>& b) {
   if (!a || !b) return a.has_value() == b.has_value();
   const Registers &x = a->registers, &y = b->registers;
   return x.abi == y.abi && x.mask == y.mask && same(x.values, y.values) && same(a->stack, b->stack) &&
-         a->requested_bytes == b->requested_bytes;
+         a->requested_bytes == b->requested_bytes && a->is_full == b->is_full;
 }
 
 bool same(const Sample& a, const Sample& b) {

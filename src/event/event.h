@@ -69,7 +69,8 @@ struct Registers {
 struct Snapshot {
   Registers registers = {};
   std::span<const std::byte> stack = {};
-  uint32_t requested_bytes = 0;  // what was asked; stack.size() == requested means it may go on above
+  uint32_t requested_bytes = 0;  // what was asked for; a record of 64 KiB holds less when it holds much else
+  bool is_full = false;          // all the room there was is filled: the stack may go on above
 };
 
 struct Sample {

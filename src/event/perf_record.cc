@@ -300,6 +300,7 @@ struct RecordDecoder::Impl {
     if (!reader.ok() || written > size) return reader.fail();
     if (!sample.snapshot) sample.snapshot = Snapshot{.requested_bytes = layout.stack_bytes};
     sample.snapshot->stack = bytes.first(static_cast<size_t>(written));
+    sample.snapshot->is_full = written == size;
   }
 
   bool read() {

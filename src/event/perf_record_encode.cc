@@ -68,10 +68,13 @@ void put_snapshot(Writer& w, const Snapshot& snapshot) {
   w.put(snapshot.registers.abi);
   if (snapshot.registers.abi != PERF_SAMPLE_REGS_ABI_NONE) w.put_all(snapshot.registers.values);
   uint64_t size = snapshot.stack.size();
-  w.put((size + 7) / 8 * 8);
+  // Only what was written is kept of the room that the kernel took, and a little more when it was not filled.
+  uint64_t room = snapshot.is_full ? (size + 7) / 8 * 8 : (size / 8 + 1) * 8;
+  w.put(size == 0 ? 0 : room);
   if (size == 0) return;
   w.put_all(snapshot.stack);
   w.pad();
+  if (room - size == 8) w.put(uint64_t{0});
   w.put(size);
 }
 

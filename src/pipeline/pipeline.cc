@@ -142,6 +142,7 @@ void Pipeline::Impl::on(const event::Sample& sample) {
   if (user.had_registers) {
     counts.unwound++;
     if (user.end == profile::StackEnd::kTruncatedSnapshot) counts.truncated++;
+    else if (stacks->nearly_cut()) counts.nearly_cut++;
   }
   if (stacks->used_live_memory()) counts.live++;
   profile::Sample row;

@@ -51,6 +51,7 @@ class Pipeline : public event::EventSink {
     uint64_t samples = 0;    // all
     uint64_t unwound = 0;    // with user registers
     uint64_t truncated = 0;  // cut by the end of their snapshot
+    uint64_t nearly_cut = 0; // complete, but the next may be cut
     uint64_t live = 0;       // needed memory of the live thread, which changes: better read soon
   };
   StackCounts stack_counts() const;

@@ -1,5 +1,6 @@
 #include "pipeline/snapshot_memory.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cprof::pipeline {
@@ -18,6 +19,7 @@ void SnapshotMemory::reset(uint64_t sp, std::span<const std::byte> stack, bool i
   is_full_ = is_full;
   live_ = std::move(live);
   used_outside_ = false;
+  highest_ = 0;
   pieces_.clear();
   given_ = 0;
   live_reads_ = 0;
@@ -41,6 +43,7 @@ unwind::Memory::Read SnapshotMemory::read_u64(uint64_t address, uint64_t& value)
   uint64_t offset = address - sp_;
   if (offset < stack_.size() && stack_.size() - offset >= 8) {
     memcpy(&value, stack_.data() + offset, 8);
+    highest_ = std::max(highest_, offset);
     return Read::kOk;
   }
   if (is_full_ && address >= sp_ && offset < kSameStackBytes) return Read::kBeyondSnapshot;

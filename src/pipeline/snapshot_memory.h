@@ -26,6 +26,8 @@ class SnapshotMemory : public unwind::Memory {
   void add_piece(uint64_t address, std::span<const std::byte> bytes);
   Read read_u64(uint64_t address, uint64_t& value) override;
 
+  // Whether the walk came close to the end of a full snapshot: the next one may be cut.
+  bool nearly_cut() const { return is_full_ && highest_ >= stack_.size() / 4 * 3; }
   bool used_live() const { return used_outside_; }
   std::span<const Piece> live_pieces() const { return {pieces_.data() + given_, pieces_.size() - given_}; }
 
@@ -36,6 +38,7 @@ class SnapshotMemory : public unwind::Memory {
   std::span<const std::byte> stack_;
   bool is_full_ = false;
   bool used_outside_ = false;
+  uint64_t highest_ = 0;  // offset of the highest word read in the snapshot
   LiveReader live_;
   std::vector<Piece> pieces_;
   size_t given_ = 0;

@@ -26,6 +26,19 @@ TEST(SnapshotMemory, ReadsInsideTheSnapshotOnly) {
   EXPECT_EQ(memory.read_u64(0x6ff8, value), Read::kUnreadable);
 }
 
+TEST(SnapshotMemory, TellsAWalkThatComesNearTheEndOfAFullSnapshot) {
+  auto stack = words({1, 2, 3, 4});
+  SnapshotMemory memory;
+  uint64_t value = 0;
+  for (bool is_full : {false, true}) {
+    memory.reset(0x7000, stack, is_full, nullptr);
+    memory.read_u64(0x7010, value);
+    EXPECT_FALSE(memory.nearly_cut());
+    memory.read_u64(0x7018, value);
+    EXPECT_EQ(memory.nearly_cut(), is_full);
+  }
+}
+
 TEST(SnapshotMemory, AFullSnapshotMayGoOnAbove) {
   auto stack = words({1, 2});
   SnapshotMemory memory;

@@ -116,8 +116,7 @@ UserStack UserStackReader::from_snapshot(const event::Sample& sample, space::Pro
     live = [this, tid = process.access_tid](uint64_t address, std::span<std::byte> into) {
       return options_.live->read_memory(tid, address, into);
     };
-  bool is_full = snapshot.stack.size() >= snapshot.requested_bytes;
-  memory_.reset(registers.value[sp], snapshot.stack, is_full, std::move(live));
+  memory_.reset(registers.value[sp], snapshot.stack, snapshot.is_full, std::move(live));
   for (auto& [task, piece] : pending_)
     if (task == sample.task) memory_.add_piece(piece.address, piece.bytes);
   std::erase_if(pending_, [&](const auto& entry) { return entry.first == sample.task; });

@@ -33,6 +33,7 @@ class UserStackReader {
   // Mappings may have been lost: each process's are read again when an address is not found.
   void note_lost(uint64_t time_ns) { lost_ns_ = time_ns; }
 
+  bool nearly_cut() const { return memory_.nearly_cut(); }
   bool used_live_memory() const { return !memory_.live_pieces().empty(); }
   // What the last read() asked of the live process, for the journal.
   std::span<const SnapshotMemory::Piece> live_pieces() const { return memory_.live_pieces(); }

@@ -27,15 +27,16 @@ uint64_t own_cpu_ns() {
   return ns(usage.ru_utime) + ns(usage.ru_stime);
 }
 
-// Tells the collector how many stacks its snapshots cut, so that it can take larger ones: of the last second, but as
-// soon as there are too many of them for a whole second.
+// Tells the collector how many stacks its snapshots cut, or nearly cut, so that it takes larger ones in time: of the last
+// second, but as soon as there are too many of them for a whole second.
 class TruncationFeedback {
  public:
   explicit TruncationFeedback(uint64_t samples_per_second) : samples_per_second_(samples_per_second) {}
 
   void tell(RunningCollector& collector, const pipeline::Pipeline& pipeline, uint64_t time_ns) {
     auto counts = pipeline.stack_counts();
-    uint64_t truncated = counts.truncated - last_.truncated, unwound = counts.unwound - last_.unwound;
+    uint64_t truncated = counts.truncated + counts.nearly_cut - last_.truncated - last_.nearly_cut;
+    uint64_t unwound = counts.unwound - last_.unwound;
     bool is_over = time_ns >= next_ns_;
     if (!is_over && truncated == 0) return;
     collector.note_truncated(truncated, is_over ? unwound : std::max(unwound, samples_per_second_));

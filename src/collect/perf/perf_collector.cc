@@ -249,8 +249,9 @@ void PerfCollector::note_truncated(uint64_t truncated, uint64_t total) {
   bool nothing_lost = lost_records_ == lost_noted_;
   lost_noted_ = lost_records_;
   if (options_.stack_bytes || options_.stack_mode != StackMode::kDwarf || !nothing_lost) return;
-  if (total && truncated * 1000 > total)
-    wanted_stack_bytes_ = has_small_rings_ ? std::min(stack_bytes_ * 2, event::kMaxStackBytes) : event::kMaxStackBytes;
+  if (total == 0 || truncated * 1000 <= total) return;
+  hurry();
+  wanted_stack_bytes_ = has_small_rings_ ? std::min(stack_bytes_ * 2, event::kMaxStackBytes) : event::kMaxStackBytes;
 }
 
 Result<void> PerfCollector::apply_stack_change() {
