@@ -53,7 +53,7 @@ MetricId default_metric(const Profile& profile) {
   if (const MetricId named = find_metric(profile, wanted); !wanted.empty() && named.valid()) return named;
   for (size_t i = 0; i < profile.metrics.size(); ++i)
     if (profile.metrics[i].is_time) return MetricId(i);
-  return profile.metrics.empty() ? MetricId() : MetricId(profile.metrics.size() - 1);
+  return profile.metrics.empty() ? MetricId() : MetricId(size_t{0});
 }
 
 Weights sample_weights(const Profile& profile, const WeightSelection& selection) {

@@ -30,7 +30,7 @@ struct Weights {
   std::string unit;                    // "count", "nanoseconds", "bytes", ...
 };
 
-// The one named by run.default_metric, else the first that is time, else the last (pprof's rule). Invalid: none at all.
+// The one named by run.default_metric, else the first that is time, else the first. Invalid: none at all.
 profile::MetricId default_metric(const profile::Profile& profile);
 profile::MetricId find_metric(const profile::Profile& profile, std::string_view name);
 

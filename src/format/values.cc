@@ -4,9 +4,13 @@
 
 #include <limits>
 
+#include "analyze/weights.h"
+
 namespace cprof::format {
 namespace {
 
+using analyze::default_metric;
+using analyze::find_metric;
 using profile::MetricId;
 using profile::Profile;
 
@@ -47,22 +51,6 @@ Result<ValueChoice> choose_samples(const Profile& profile) {
 }
 
 }  // namespace
-
-MetricId find_metric(const Profile& profile, std::string_view name) {
-  for (size_t i = 0; i < profile.metrics.size(); ++i)
-    if (profile.text(profile.metrics[i].name) == name) return MetricId(i);
-  return {};
-}
-
-MetricId default_metric(const Profile& profile) {
-  if (profile.run.default_metric.index() < profile.strings.size()) {
-    MetricId named = find_metric(profile, profile.text(profile.run.default_metric));
-    if (named.valid()) return named;
-  }
-  for (size_t i = 0; i < profile.metrics.size(); ++i)
-    if (profile.metrics[i].is_time) return MetricId(i);
-  return profile.metrics.empty() ? MetricId() : MetricId(size_t{0});
-}
 
 Result<ValueChoice> choose_value(const Profile& profile, const WriteOptions& options) {
   if (!options.metric.empty()) {

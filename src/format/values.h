@@ -26,11 +26,6 @@ struct ValueChoice {
   int64_t divisor = 1;        // 1000 for times in microseconds, after summing
 };
 
-// The metric that stands for the profile when none is named: the file's own default, else the first that is time, else
-// the first. Invalid when there are none.
-profile::MetricId default_metric(const profile::Profile& profile);
-profile::MetricId find_metric(const profile::Profile& profile, std::string_view name);
-
 // An error names what the profile has instead.
 Result<ValueChoice> choose_value(const profile::Profile& profile, const WriteOptions& options);
 

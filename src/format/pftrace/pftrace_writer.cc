@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "analyze/frames.h"
+#include "analyze/weights.h"
 #include "format/address_book.h"
 #include "format/pftrace/packet_writer.h"
 #include "format/pftrace/pftrace.h"
@@ -107,7 +108,7 @@ class PftraceWriter {
     analyze::FrameWalker walker(profile_);
     std::vector<uint64_t> stack_tracks(profile_.threads.size());
     Result<void> result;
-    timeline::for_each_slice(profile_, timeline_options(profile_, default_metric(profile_)),
+    timeline::for_each_slice(profile_, timeline_options(profile_, analyze::default_metric(profile_)),
                              [&](const timeline::FrameSlice& slice) {
                                if (result) result = write_stack_slice(slice, walker, stack_tracks);
                              });

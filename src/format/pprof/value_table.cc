@@ -1,5 +1,6 @@
 #include "format/pprof/value_table.h"
 
+#include "analyze/weights.h"
 #include "format/values.h"
 
 namespace cprof::format {
@@ -27,7 +28,7 @@ ValueTable::ValueTable(const profile::Profile& profile) : profile_(profile) {
 // samples, cpu (where samples can be told as time) and wall of the main metric, then its own weight when that is not
 // time, then every other metric: offcpu, page-faults, ...
 void ValueTable::choose_recording_columns() {
-  const MetricId main = default_metric(profile_);
+  const MetricId main = analyze::default_metric(profile_);
   const Metric& metric = profile_.metrics[main.index()];
   const bool has_cpu = metric.is_time || profile_.run.sampling_interval_ns != 0;
   columns_.push_back({"samples", "count", Source::kCount, main});
@@ -45,7 +46,7 @@ void ValueTable::choose_import_columns() {
   for (size_t i = 0; i < profile_.metrics.size(); ++i)
     columns_.push_back({profile_.text(profile_.metrics[i].name), profile_.text(profile_.metrics[i].unit),
                         Source::kWeight, MetricId(i)});
-  const MetricId main = default_metric(profile_);
+  const MetricId main = analyze::default_metric(profile_);
   if (main.valid()) default_type_ = profile_.text(profile_.metrics[main.index()].name);
 }
 
@@ -79,7 +80,7 @@ int64_t ValueTable::cpu_of(const profile::Sample& sample) const {
 
 void ValueTable::add_samples() {
   if (profile_.samples.empty()) return;
-  const auto wall = timeline::wall_weights(profile_, timeline_options(profile_, default_metric(profile_)));
+  const auto wall = timeline::wall_weights(profile_, timeline_options(profile_, analyze::default_metric(profile_)));
   for (size_t i = 0; i < profile_.samples.size(); ++i) {
     const profile::Sample& sample = profile_.samples[i];
     const Row row{sample.site, sample.thread, sample.labels};
