@@ -198,6 +198,7 @@ AttrLayout layout_of(const perf_event_attr& attr, uint32_t metric) {
                     .registers = attr.sample_regs_user,
                     .stack_bytes = attr.sample_stack_user,
                     .sample_id_all = attr.sample_id_all != 0,
+                    .period = attr.freq || !attr.sample_period ? 1 : attr.sample_period,
                     .metric = metric};
 }
 
@@ -319,9 +320,16 @@ struct RecordDecoder::Impl {
         {PERF_SAMPLE_STACK_USER, &Impl::stack},
     };
     sample.metric = layout.metric;
+    sample.period = layout.period;
     sample.in_kernel = is_kernel_mode(header.misc);
     for (const Field& field : kFields)
       if (layout.sample_type & field.bit) (this->*field.take)();
+    // Recorded without stacks: the instruction is all there is.
+    constexpr uint64_t kStacks = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER;
+    if ((layout.sample_type & (PERF_SAMPLE_IP | kStacks)) == PERF_SAMPLE_IP) {
+      decoder.lone_ip_ = sample.ip;
+      (sample.in_kernel ? sample.kernel_chain : sample.user_chain) = {&decoder.lone_ip_, 1};
+    }
     return reader.ok();
   }
 };

@@ -42,6 +42,7 @@ struct AttrLayout {
   uint64_t registers = 0;      // sample_regs_user
   uint32_t stack_bytes = 0;    // sample_stack_user
   bool sample_id_all = true;
+  uint64_t period = 1;         // weight of samples that carry none: the fixed sample_period
   uint32_t metric = 0;         // index into SessionInfo.metrics, or kNoMetric
   bool operator==(const AttrLayout&) const = default;
 };
@@ -87,6 +88,7 @@ class RecordDecoder {
   std::unordered_map<uint64_t, uint32_t> layout_of_id_;
   std::unique_ptr<uint64_t[]> scratch_;  // words of one record, when they cannot be used in place
   size_t scratch_used_ = 0;
+  uint64_t lone_ip_ = 0;
 };
 
 // The layout that encode_record gives a sample: callchain always, registers and stack when there is a snapshot.

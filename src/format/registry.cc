@@ -73,7 +73,7 @@ Result<const FormatInfo*> detect(const Input& input) {
     if (found->read || found->open_source) return found;
     return fail(fmt::format("{}: this is a {} file, which cannot be read yet", input.name, found->title));
   }
-  if (!named) return fail(fmt::format("{}: not a format that cprof knows; --format names it", input.name));
+  if (!named) return fail(fmt::format("{}: not a format that cprof knows; --input-format names it", input.name));
   if (named->read) return named;  // its reader says where it is wrong
   return fail(fmt::format("{}: the name says {}, the content does not", input.name, named->title));
 }

@@ -67,10 +67,10 @@ std::vector<uint64_t> addresses_root_first(const profile::Profile& p, profile::C
 }
 
 TEST(Pipeline, AStackIsUserRootToUserLeafThenKernelEntryToKernelLeaf) {
-  auto p = Recording().sample(7, 10, {0x30, 0x20, 0x10}, {0xffffffff81000020, 0xffffffff81000010}).finish();
+  auto p = Recording().sample(7, 10, {0x30000, 0x20000, 0x10000}, {0xffffffff81000020, 0xffffffff81000010}).finish();
   ASSERT_EQ(p.samples.size(), 1u);
   EXPECT_EQ(addresses_root_first(p, p.samples[0].site),
-            (std::vector<uint64_t>{0x10, 0x20, 0x30, 0xffffffff81000010, 0xffffffff81000020}));
+            (std::vector<uint64_t>{0x10000, 0x20000, 0x30000, 0xffffffff81000010, 0xffffffff81000020}));
   std::vector<bool> returns;
   for (const auto& location : p.locations) returns.push_back(location.is_return_address);
   EXPECT_EQ(returns, (std::vector<bool>{true, true, false, true, false}));
@@ -78,7 +78,7 @@ TEST(Pipeline, AStackIsUserRootToUserLeafThenKernelEntryToKernelLeaf) {
 
 TEST(Pipeline, EqualStacksShareTheirSites) {
   Recording run;
-  for (uint64_t t = 1; t <= 100; t++) run.sample(7, t, {0x30 + t % 2, 0x20, 0x10});
+  for (uint64_t t = 1; t <= 100; t++) run.sample(7, t, {0x30000 + t % 2, 0x20000, 0x10000});
   auto p = run.finish();
   EXPECT_EQ(p.samples.size(), 100u);
   EXPECT_EQ(p.sites.size(), 4u);
@@ -96,6 +96,17 @@ TEST(Pipeline, AReusedPidDoesNotGetTheDeadOnesSamples) {
   for (const auto& s : p.samples)
     counts[std::string(p.text(p.processes[p.threads[s.thread.index()].process.index()].name))]++;
   EXPECT_EQ(counts, (std::map<std::string, int>{{"a", 5}, {"b", 2}}));
+}
+
+TEST(Pipeline, AFramePointerChainEndsWhereItLeavesTheCode) {
+  Recording run;
+  run.add(mmap_of(7, 0x50000, "//anon"));
+  run.sample(7, 10, {0x50010, 0x50020, 0x99990, 0x50030});
+  run.sample(7, 11, {0x50010, 0x50020, 0});
+  auto p = run.finish();
+  EXPECT_EQ(addresses_root_first(p, p.samples[0].site), (std::vector<uint64_t>{0x50020, 0x50010}));
+  EXPECT_EQ(p.samples[0].end, profile::StackEnd::kBadPc);
+  EXPECT_EQ(p.samples[1].end, profile::StackEnd::kComplete);
 }
 
 TEST(Pipeline, ASampleWithoutAnyStackIsKept) {

@@ -10,6 +10,7 @@
 namespace cprof::pipeline {
 namespace {
 
+constexpr uint64_t kNullPage = 64 * 1024;
 constexpr uint64_t kRescanIntervalNs = 100'000'000;
 
 // PERF_REG_X86_* in perf's numbering -> DWARF's. Flags and segment registers are of no use to unwinding.
@@ -93,7 +94,7 @@ UserStack UserStackReader::read(const event::Sample& sample, space::Process& pro
   process.access_tid = sample.task.tid;
   memory_.reset(0, {}, false, nullptr);
   if (sample.snapshot) return from_snapshot(sample, process);
-  if (!sample.user_chain.empty()) return from_chain(sample);
+  if (!sample.user_chain.empty()) return from_chain(sample, process);
   return {};
 }
 
@@ -159,7 +160,8 @@ void UserStackReader::drop_implausible_frames(UserStack& stack, space::Process& 
   }
 }
 
-UserStack UserStackReader::from_chain(const event::Sample& sample) {
+// What the kernel took for frame pointers may have been anything: a chain ends where it leaves the code.
+UserStack UserStackReader::from_chain(const event::Sample& sample, space::Process& process) {
   chain_frames_.clear();
   UserStack result;
   result.had_registers = true;
@@ -170,6 +172,12 @@ UserStack UserStackReader::from_chain(const event::Sample& sample) {
       break;
     }
     bool is_return = !chain_frames_.empty();
+    if (is_return && pc < kNullPage) break;  // a root that is marked by a zero
+    const space::MappingPtr* mapping = process.maps.find(pc - (is_return ? 1 : 0));
+    if (is_return && !process.maps.empty() && (!mapping || !(*mapping)->executable)) {
+      result.end = profile::StackEnd::kBadPc;
+      break;
+    }
     chain_frames_.push_back({pc, is_return, is_return ? unwind::FrameOrigin::kFramePointer : unwind::FrameOrigin::kRegisters});
   }
   result.frames = chain_frames_;

@@ -43,7 +43,7 @@ class UserStackReader {
   class Provider;
 
   UserStack from_snapshot(const event::Sample& sample, space::Process& process);
-  UserStack from_chain(const event::Sample& sample);
+  UserStack from_chain(const event::Sample& sample, space::Process& process);
   void refresh_maps(space::Process& process, uint64_t pc, uint64_t time_ns);
   bool restore_copied_text(space::Process& process, const space::MappingPtr& mapping, uint64_t pc, uint64_t time_ns);
   profile::StackEnd end_of(const unwind::Stack& stack, const event::Sample& sample, const space::Process& process) const;

@@ -62,6 +62,8 @@ perf_event_attr sampling_attr(const EventSpec& spec, const AttrChoices& choices)
   attr.config = spec.metric.config;
   if (spec.metric.freq_hz) attr.freq = 1, attr.sample_freq = spec.metric.freq_hz;
   else attr.sample_period = spec.metric.period;
+  // Asked for the period of each sample, the kernel delivers every single software event instead of every Nth.
+  if (!attr.freq) attr.sample_type &= ~static_cast<uint64_t>(PERF_SAMPLE_PERIOD);
   if (spec.only_user) attr.exclude_kernel = attr.exclude_hv = 1;
   if (spec.only_kernel) attr.exclude_user = 1;
   bool user_chain = choices.stack_mode == StackMode::kFramePointer;

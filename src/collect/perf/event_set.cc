@@ -77,6 +77,9 @@ Result<void> EventSet::probe_one(EventSpec& spec) {
   set_rate(spec, 0, options_.freq_hz ? options_.freq_hz : kFallbackRate);
   diagnostics_.add("cycles_missing", Severity::kNotice,
                    "this machine has no cycles counter; cpu-clock is sampled instead, weights are CPU time");
+  if (options_.period)
+    diagnostics_.add("count_not_used", Severity::kNotice,
+                     "-c counts cycles, which this machine cannot; name an event with -e to count that", 1);
   return {};
 }
 

@@ -72,7 +72,8 @@ Result<EventSpec> parse_event(std::string_view text, const std::vector<std::stri
     } else if (parse_raw(name, spec.metric.config)) {
       spec.metric.type = PERF_TYPE_RAW;
     } else {
-      return fail("unknown event \"" + std::string(text) + "\"; see cprof record --help for the names");
+      return fail("unknown event \"" + std::string(text) + "\"; there are cycles, instructions, cache-misses, branch-misses, "
+                  "cpu-clock, task-clock, page-faults, context-switches, rNNN and the tracepoints of tracefs");
     }
   }
   spec.only_user = user;
