@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,7 @@ class FakePerfApi final : public PerfApi {
     size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     if (int error = refuse_map ? refuse_map(bytes / page - 1) : 0) return -error;
     void* memory = aligned_alloc(page, bytes);
+    memory_.emplace_back(memory, &free);
     memset(memory, 0, bytes);
     auto* control = static_cast<perf_event_mmap_page*>(memory);
     control->data_offset = page;
@@ -84,6 +86,7 @@ class FakePerfApi final : public PerfApi {
 
  private:
   std::map<int, perf_event_mmap_page*> ring_of_cpu_;
+  std::vector<std::unique_ptr<void, decltype(&free)>> memory_;  // tests look into rings after they are unmapped
   std::map<int, void*> rings_;
 };
 
