@@ -32,10 +32,6 @@ class FakePerfApi final : public PerfApi {
   std::function<int(size_t pages)> refuse_map;
   std::map<int, uint64_t> lost_of_fd;
 
-  ~FakePerfApi() override {
-    for (auto& [fd, memory] : rings_) free(memory);
-  }
-
   int open(const perf_event_attr& attr, int32_t pid, int cpu, unsigned long) override {
     if (int error = refuse_open ? refuse_open(attr, pid, cpu) : 0) return -error;
     int fd = eventfd(0, EFD_CLOEXEC);
@@ -53,7 +49,6 @@ class FakePerfApi final : public PerfApi {
     control->data_size = bytes - page;
     for (const Opened& event : opened)
       if (event.fd == fd) ring_of_cpu_[event.cpu] = control;
-    rings_[fd] = memory;
     *address = memory;
     return 0;
   }
@@ -87,7 +82,6 @@ class FakePerfApi final : public PerfApi {
  private:
   std::map<int, perf_event_mmap_page*> ring_of_cpu_;
   std::vector<std::unique_ptr<void, decltype(&free)>> memory_;  // tests look into rings after they are unmapped
-  std::map<int, void*> rings_;
 };
 
 }  // namespace cprof::collect
