@@ -124,12 +124,21 @@ Result<void> set_target(const RecordArguments& a, session::RecordOptions& option
   return {};
 }
 
+// Told before the recording: afterwards there would be a profile and no way to write it.
+Result<void> check_metric(const RecordArguments& a) {
+  const std::string& metric = a.output.metric;
+  bool is_default = a.events.empty() && (metric == "cycles" || metric == "cpu-clock");
+  if (metric.empty() || is_default || std::ranges::find(a.events, metric) != a.events.end()) return {};
+  return fail(fmt::format("--metric {}: not among the events that are recorded; name it with -e", metric));
+}
+
 Result<session::RecordOptions> to_session(RecordArguments& a) {
   session::RecordOptions options;
   TRY(refuse_planned(a));
   TRY(set_target(a, options));
   TRY(set_rate(a, options));
   TRY(set_stack_size(a, options));
+  TRY(check_metric(a));
   if (a.duration < 0 || a.delay < 0) return fail("--duration and --delay take seconds, not less than 0");
   if (a.duration > 0) options.duration_s = a.duration;
   if (a.max_depth == 0) return fail("--max-depth: at least 1");

@@ -81,6 +81,7 @@ TEST_P(BothByteOrders, SampleWithChainRegistersAndStack) {
   ASSERT_TRUE(sample.snapshot);
   EXPECT_EQ(sample.snapshot->registers.get(1), 0x22u);
   EXPECT_EQ(sample.snapshot->stack.size(), 40u);
+  EXPECT_FALSE(sample.snapshot->is_full);
   EXPECT_EQ(sample.snapshot->requested_bytes, 64u);
   EXPECT_EQ(decoder.time_of_record(raw.bytes()), 1234u);
 }
@@ -293,6 +294,7 @@ class EventMaker {
              .in_kernel = flip(), .kernel_chain = words.first(split), .user_chain = words.subspan(split)};
     if (flip()) return s;
     s.snapshot = Snapshot{.stack = bytes_, .requested_bytes = static_cast<uint32_t>(below(8192) * 8)};
+    s.snapshot->is_full = !bytes_.empty() && bytes_.size() % 8 == 0 && below(2);  // the kernel's room is whole words
     if (flip()) s.snapshot->registers = {2, (uint64_t{1} << registers) - 1, words.first(registers)};
     return s;
   }
