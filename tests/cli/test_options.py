@@ -47,10 +47,10 @@ class NotYet(Options):
                        ["--with-offcpu"], ["--backend", "bpf"], ["--weight", "offcpu"], ["-e", "{cycles,instructions}"]):
             self.assert_refused("record", *option, "--", "true", saying="not supported yet")
         self.assert_refused("record", "--container", "web", saying="not supported yet")
+        self.assert_no_leftovers()
 
     def test_metric_that_is_not_recorded(self):
         self.assert_refused("record", "-e", "page-faults", "--metric", "cycles", "--", "true", saying="cycles")
-        self.assert_no_leftovers()
 
     def test_options_of_report_for_later(self):
         source = self.write("in.folded", FOLDED)
