@@ -1,6 +1,9 @@
 #include "object/kernel_symbols.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <limits>
 
@@ -10,6 +13,8 @@ namespace cprof::object {
 namespace {
 
 constexpr size_t kMaxTextBytes = 512 << 20;
+constexpr size_t kReadBytes = 256 << 10;
+constexpr size_t kUsualNamesBytes = 4 << 20, kUsualEntries = 160 << 10;
 constexpr uint64_t kMaxReach = 64 << 10;  // of a symbol that none of its kind follows
 constexpr size_t kMaxNameBytes = std::numeric_limits<uint16_t>::max();
 constexpr size_t kMaxModules = std::numeric_limits<uint16_t>::max();
@@ -60,7 +65,12 @@ size_t leading_underscores(std::string_view name) { return std::min(name.find_fi
 struct KernelSymbols::Parser {
   KernelSymbols symbols;
   uint16_t last_module = 0;
-  bool any_line = false;
+  bool any_line = false, any_address = false;
+
+  Parser() {
+    symbols.names_.reserve(kUsualNamesBytes);
+    symbols.entries_.reserve(kUsualEntries);
+  }
 
   void add(const Line& line) {
     any_line = true;
@@ -73,6 +83,40 @@ struct KernelSymbols::Parser {
     symbols.entries_.push_back({line.address, static_cast<uint32_t>(symbols.names_.size()),
                                 static_cast<uint16_t>(line.name.size()), *module});
     symbols.names_.insert(symbols.names_.end(), line.name.begin(), line.name.end());
+  }
+
+  void add_line(std::string_view text) {
+    if (text.empty()) return;
+    auto line = parse_line(text);
+    if (!line) {
+      ++symbols.malformed_;
+      return;
+    }
+    any_address |= line->address != 0;
+    add(*line);
+  }
+
+  // Whole lines only; gives back the unfinished one at the end.
+  std::string_view add_lines(std::string_view text) {
+    while (const void* newline = memchr(text.data(), '\n', text.size())) {
+      size_t length = static_cast<size_t>(static_cast<const char*>(newline) - text.data());
+      if (length == 0) ++symbols.malformed_;
+      add_line(text.substr(0, length));
+      text.remove_prefix(length + 1);
+    }
+    return text;
+  }
+
+  // A line without an end is none of kallsyms'.
+  std::string_view drop(std::string_view line) {
+    ++symbols.malformed_;
+    return line.substr(line.size());
+  }
+
+  KernelSymbols finish() {
+    symbols.hidden_ = any_line && !any_address;
+    symbols.sort_and_join_aliases();
+    return std::move(symbols);
   }
 
   // The lines of one module come together, so the last one nearly always is it.
@@ -90,30 +134,34 @@ struct KernelSymbols::Parser {
   }
 };
 
+// Read in pieces: the text has some 10 MB, and memory touched for the first time costs more than the parsing.
 Result<KernelSymbols> KernelSymbols::load(const std::string& path) {
-  return parse(TRY(read_text_file(path, kMaxTextBytes)));
+  Fd fd = TRY(open_read(path));
+  Parser parser;
+  std::vector<char> buffer(kReadBytes);
+  size_t kept = 0;  // of an unfinished line
+  for (size_t total = 0; total <= kMaxTextBytes;) {
+    ssize_t count = ::read(fd.get(), buffer.data() + kept, buffer.size() - kept);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail_errno(path);
+    std::string_view text(buffer.data(), kept + static_cast<size_t>(count));
+    if (count == 0) {
+      parser.add_line(text);
+      return parser.finish();
+    }
+    total += static_cast<size_t>(count);
+    std::string_view rest = parser.add_lines(text);
+    if (rest.size() == buffer.size()) rest = parser.drop(rest);
+    memmove(buffer.data(), rest.data(), rest.size());
+    kept = rest.size();
+  }
+  return fail(path + ": larger than the limit of " + std::to_string(kMaxTextBytes) + " bytes", EFBIG);
 }
 
 KernelSymbols KernelSymbols::parse(std::string_view text) {
   Parser parser;
-  bool any_address = false;
-  parser.symbols.names_.reserve(text.size() / 2);
-  parser.symbols.entries_.reserve(text.size() / 64);
-  while (!text.empty()) {
-    const void* newline = memchr(text.data(), '\n', text.size());
-    size_t length = newline ? static_cast<size_t>(static_cast<const char*>(newline) - text.data()) : text.size();
-    auto line = parse_line(text.substr(0, length));
-    text.remove_prefix(std::min(length + 1, text.size()));
-    if (!line) {
-      ++parser.symbols.malformed_;
-      continue;
-    }
-    any_address |= line->address != 0;
-    parser.add(*line);
-  }
-  parser.symbols.hidden_ = parser.any_line && !any_address;
-  parser.symbols.sort_and_join_aliases();
-  return std::move(parser.symbols);
+  parser.add_line(parser.add_lines(text));
+  return parser.finish();
 }
 
 // Of several names for one address the one with the fewest leading underscores, then the first.
