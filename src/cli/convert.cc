@@ -27,7 +27,7 @@ int convert_main(std::vector<std::string> arguments) {
   std::string input_format;
   OutputArguments output;
   NamingArguments naming;
-  CLI::App app("Converts a profile: any input format to any output format.", "convert");
+  CLI::App app("Converts a profile: any input format to any output format.", "cprof convert");
   app.add_option("input", inputs, "profile to read, '-' is stdin")->required();
   app.add_option("--input-format", input_format, "input format by name, over what its bytes say");
   output.add_to(app, true);

@@ -156,7 +156,7 @@ void print(const Finding& finding) {
 }  // namespace
 
 int doctor_main(std::vector<std::string> arguments) {
-  CLI::App app("Tells what this machine allows, and how to mend what it does not.", "doctor");
+  CLI::App app("Tells what this machine allows, and how to mend what it does not.", "cprof doctor");
   if (auto status = parse(app, std::move(arguments))) return *status;
   Finding (*const checks[])() = {check_kernel,       check_sampling,        check_kernel_samples, check_counters,
                                  check_whole_machine, check_other_processes, check_map_files,      check_kernel_symbols,

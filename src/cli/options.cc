@@ -17,7 +17,7 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
     fmt::print("{}", app.help());
     return kDone;
   } catch (const CLI::ParseError& e) {
-    say(fmt::format("cprof: {} (see 'cprof {} --help')", e.what(), app.get_name()));
+    say(fmt::format("cprof: {} (see '{} --help')", e.what(), app.get_name()));
     return kWrongUsage;
   }
   return std::nullopt;

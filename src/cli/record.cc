@@ -187,7 +187,7 @@ void split_command(std::vector<std::string>& arguments, RecordArguments& a) {
 
 int record_main(std::vector<std::string> arguments) {
   RecordArguments a;
-  CLI::App app("Samples a command, processes, threads or the machine.", "record");
+  CLI::App app("Samples a command, processes, threads or the machine.", "cprof record");
   add_target_options(app, a);
   add_sampling_options(app, a);
   add_output_options(app, a);

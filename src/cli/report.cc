@@ -45,7 +45,7 @@ Result<void> report(ReportArguments& a) {
 
 int report_main(std::vector<std::string> arguments) {
   ReportArguments a;
-  CLI::App app("Shows a profile as text: summary, top functions, call tree.", "report");
+  CLI::App app("Shows a profile as text: summary, top functions, call tree.", "cprof report");
   app.add_option("file", a.input, "profile to read, '-' is stdin")->required();
   app.add_option("--input-format", a.input_format, "input format by name, over what its bytes say");
   app.add_flag("--summary", a.summary, "the summary only");
