@@ -1,4 +1,4 @@
-"""At least 99.9 % of the stacks of one program reach their root, and every other has its reason.
+"""At least 99.9 % of the stacks of one program (LEAST: exceptions) reach their root, and every other has its reason.
 
 test_complete.py PROGRAM; PROGRAM is a test program or one of REAL.
 Requires: root or CAP_PERFMON, perf_event_open, the program.
@@ -43,6 +43,10 @@ int main(int n, char** v) { std::map<std::string, std::regex> m; m[v[0]] = std::
 """
 
 
+# What is known to stay below, see docs/unwind.md "What stays incomplete".
+LEAST = {"exceptions": 0.997, "altstack": 0.998}
+
+
 class Complete(harness.Live):
     def command(self, seconds):
         if NAME == "python3":
@@ -64,7 +68,7 @@ class Complete(harness.Live):
             if done.summary.total >= 1000:
                 break
         self.assertGreater(done.summary.total, 300, done.stderr)
-        self.assert_complete(done.summary)
+        self.assert_complete(done.summary, LEAST.get(NAME, 0.999))
         self.assertFalse(done.summary.lost, done.stderr)
         if NAME not in ("python3", "node", "g++", "sqlite3"):
             in_main = self.folded().only(lambda frames: any(frame in ("main", "[truncated]") or is_root(frame) for frame in frames))
