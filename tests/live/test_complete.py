@@ -44,7 +44,8 @@ int main(int n, char** v) { std::map<std::string, std::regex> m; m[v[0]] = std::
 
 
 # What is known to stay below, see docs/unwind.md "What stays incomplete".
-LEAST = {"exceptions": 0.997, "altstack": 0.998}
+LEAST = {"exceptions": 0.997, "altstack": 0.997}
+DEEP = ("g++", "node", "python3")
 
 
 class Complete(harness.Live):
@@ -64,7 +65,9 @@ class Complete(harness.Live):
     def test_stacks_reach_their_root(self):
         harness.need_perf()
         for seconds in (3, 10):  # longer where the machine is too busy to give a thousand samples
-            done = self.record(self.command(seconds), "-F", "999")
+            # What the unwinder can: how soon 'auto' takes the largest snapshots is another matter.
+            options = ["--stack-size", "65528"] if NAME in DEEP else []
+            done = self.record(self.command(seconds), "-F", "999", *options)
             if done.summary.total >= 1000:
                 break
         self.assertGreater(done.summary.total, 300, done.stderr)

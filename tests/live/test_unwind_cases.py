@@ -92,7 +92,8 @@ class UnwindCases(harness.Live):
         folded = self.stacks_of("altstack")
         handler = folded.with_frame("work_in_handler")
         self.assertGreater(handler.total, 100)
-        self.assert_mostly(handler, ["main", "work_in_handler"], 0.99)
+        # The rest: the interrupted stack had changed before it was read (docs/unwind.md, "What stays incomplete").
+        self.assert_mostly(handler, ["main", "work_in_handler"], 0.96)
 
     def test_other_linkers(self):
         """SYM-03"""
