@@ -28,7 +28,7 @@ class SnapshotMemory : public unwind::Memory {
 
   // Whether the walk came close to the end of a full snapshot: the next one may be cut.
   bool nearly_cut() const { return is_full_ && highest_ >= stack_.size() / 4 * 3; }
-  bool used_live() const { return used_outside_; }
+  bool used_outside() const { return used_outside_; }
   std::span<const Piece> live_pieces() const { return {pieces_.data() + given_, pieces_.size() - given_}; }
 
  private:

@@ -63,7 +63,7 @@ TEST(SnapshotMemory, AsksTheLiveThreadOnceAPageAndKeepsWhatItSaid) {
   EXPECT_EQ(value, 0x20f0u);
   EXPECT_EQ(memory.read_u64(0x20f8, value), Read::kOk);
   EXPECT_EQ(asked, 1);
-  EXPECT_TRUE(memory.used_live());
+  EXPECT_TRUE(memory.used_outside());
   ASSERT_EQ(memory.live_pieces().size(), 1u);
   EXPECT_EQ(memory.live_pieces()[0].address, 0x20f0u);
 

@@ -128,7 +128,7 @@ UserStack UserStackReader::from_snapshot(const event::Sample& sample, space::Pro
   result.frames = stack.frames;
   result.end = end_of(stack, sample, process);
   if (result.end == profile::StackEnd::kExecInProgress) result.frames = {};
-  if (memory_.used_live()) {
+  if (memory_.used_outside()) {
     // Changed memory ends a walk by chance more often than a root that is marked by a zero.
     if (stack.stop == unwind::StopReason::kNullReturn) result.end = profile::StackEnd::kUnreadableMemory;
     drop_implausible_frames(result, process);

@@ -116,7 +116,6 @@ Result<Recorded> record(const RecordOptions& options, const std::function<void(c
   if (auto ran = run(*collector, pipeline, options, signals, progress); !ran) recorded.collection_error = ran.error();
   if (auto ended = end_command(*collector); !ended && !recorded.collection_error) recorded.collection_error = ended.error();
   uint64_t cpu_spent = own_cpu_ns() - cpu_before;
-  recorded.interrupted = signals.requested();
   auto closed = collector->get().close();
   if (!closed && !recorded.collection_error) recorded.collection_error = closed.error();
 

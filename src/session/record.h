@@ -51,7 +51,6 @@ struct RecordOptions {
 struct Recorded {
   profile::Profile profile;
   int command_status = 0;             // as a shell would give it
-  bool interrupted = false;
   std::optional<Error> command_error;     // the command could not run: there is no profile
   std::optional<Error> collection_error;  // what came before it is in the profile all the same
 };
