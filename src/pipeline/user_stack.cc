@@ -10,6 +10,7 @@
 namespace cprof::pipeline {
 namespace {
 
+constexpr size_t kMaxPendingPieces = 256;  // a sample follows its pieces, of which there are 16 at most
 constexpr uint64_t kNullPage = 64 * 1024;
 constexpr uint64_t kRescanIntervalNs = 100'000'000;
 
@@ -185,6 +186,10 @@ UserStack UserStackReader::from_chain(const event::Sample& sample, space::Proces
 }
 
 void UserStackReader::add_memory(const event::StackMemory& memory) {
+  if (pending_.size() == kMaxPendingPieces) {
+    diagnostics_.add("stack_memory_unclaimed", Severity::kNotice, "pieces of stack memory in the recording whose sample never came");
+    pending_.erase(pending_.begin());
+  }
   pending_.push_back({memory.task, {memory.address, {memory.bytes.begin(), memory.bytes.end()}}});
 }
 
