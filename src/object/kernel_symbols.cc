@@ -98,8 +98,7 @@ struct KernelSymbols::Parser {
 
   // Whole lines only; gives back the unfinished one at the end.
   std::string_view add_lines(std::string_view text) {
-    while (const void* newline = memchr(text.data(), '\n', text.size())) {
-      size_t length = static_cast<size_t>(static_cast<const char*>(newline) - text.data());
+    for (size_t length; (length = text.find('\n')) != text.npos;) {
       if (length == 0) ++symbols.malformed_;
       add_line(text.substr(0, length));
       text.remove_prefix(length + 1);
