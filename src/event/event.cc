@@ -20,7 +20,7 @@ bool same(const std::optional<Snapshot>& a, const std::optional<Snapshot>& b) {
 
 bool same(const Sample& a, const Sample& b) {
   auto key = [](const Sample& s) {
-    return std::tuple(s.time_ns, s.task, s.cpu, s.metric, s.period, s.ip, s.in_kernel);
+    return std::tuple(s.time_ns, s.task, s.cpu, s.metric, s.period, s.ip, s.in_kernel, s.stack_id);
   };
   return key(a) == key(b) && same(a.kernel_chain, b.kernel_chain) && same(a.user_chain, b.user_chain) &&
          same(a.snapshot, b.snapshot);
@@ -45,16 +45,31 @@ bool same(const Fork& a, const Fork& b) {
 }
 bool same(const Exit& a, const Exit& b) { return a.time_ns == b.time_ns && a.task == b.task; }
 bool same(const SwitchOut& a, const SwitchOut& b) {
-  return std::tuple(a.time_ns, a.task, a.cpu, a.preempted) == std::tuple(b.time_ns, b.task, b.cpu, b.preempted);
+  auto key = [](const SwitchOut& s) { return std::tuple(s.time_ns, s.task, s.cpu, s.preempted, s.stack_id); };
+  return key(a) == key(b);
 }
 bool same(const SwitchIn& a, const SwitchIn& b) {
-  return std::tuple(a.time_ns, a.task, a.cpu) == std::tuple(b.time_ns, b.task, b.cpu);
+  auto key = [](const SwitchIn& s) { return std::tuple(s.time_ns, s.task, s.cpu, s.woken_ns, s.waker); };
+  return key(a) == key(b);
 }
 bool same(const Lost& a, const Lost& b) {
   return std::tuple(a.time_ns, a.cpu, a.kind, a.count) == std::tuple(b.time_ns, b.cpu, b.kind, b.count);
 }
 bool same(const Throttle& a, const Throttle& b) {
   return std::tuple(a.time_ns, a.cpu, a.on) == std::tuple(b.time_ns, b.cpu, b.on);
+}
+bool same(const StackDef& a, const StackDef& b) {
+  return std::tuple(a.time_ns, a.task, a.id, a.user_end) == std::tuple(b.time_ns, b.task, b.id, b.user_end) &&
+         same(a.kernel_chain, b.kernel_chain) && same(a.user_chain, b.user_chain);
+}
+bool same(const Count& a, const Count& b) {
+  auto key = [](const Count& c) {
+    return std::tuple(c.time_ns, c.task, c.metric, c.samples, c.weight, c.stack_id, c.in_kernel);
+  };
+  return key(a) == key(b);
+}
+bool same(const Wakeup& a, const Wakeup& b) {
+  return std::tuple(a.time_ns, a.task, a.waker) == std::tuple(b.time_ns, b.task, b.waker);
 }
 
 }  // namespace

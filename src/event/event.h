@@ -47,6 +47,7 @@ struct SessionInfo {
   uint64_t start_ns = 0;               // CLOCK_MONOTONIC
   uint64_t start_realtime_ns = 0;      // CLOCK_REALTIME at start_ns
   bool has_switches = false;           // SwitchOut/SwitchIn records are complete, so on-CPU time is exact
+  bool has_off_cpu = false;            // where threads left the CPU is told: waits have stacks
   bool has_kernel_stacks = false;
   std::string kernel_stacks_missing;   // why not, one plain line; empty when has_kernel_stacks
 };
@@ -73,6 +74,33 @@ struct Snapshot {
   bool is_full = false;          // all the room there was is filled: the stack may go on above
 };
 
+// Where a walk of user frames ended that the source did itself. kUnknown: a walk by frame pointers cannot tell.
+enum class WalkEnd : uint8_t {
+  kUnknown,
+  kComplete,
+  kNoRegisters,  // no user stack: a kernel thread
+  kMaxDepth,
+  kNoMapping,
+  kNoUnwindInfo,
+  kBadUnwindInfo,
+  kUnreadableMemory,
+  kNoProgress,
+  kBadPc,
+  kExecInProgress,
+  kUnsupportedAbi,
+};
+
+// A stack that later events of this process name by its id instead of repeating it. Described before its first use; the
+// same id again replaces it. Its addresses are those of the mappings at this time.
+struct StackDef {
+  uint64_t time_ns = 0;
+  Task task = {};                                // its pid counts
+  uint64_t id = 0;                               // not 0
+  std::span<const uint64_t> kernel_chain = {};   // as in Sample
+  std::span<const uint64_t> user_chain = {};
+  WalkEnd user_end = WalkEnd::kUnknown;
+};
+
 struct Sample {
   uint64_t time_ns = 0;
   Task task = {};
@@ -84,6 +112,18 @@ struct Sample {
   std::span<const uint64_t> kernel_chain = {};   // leaf first, no context markers
   std::span<const uint64_t> user_chain = {};     // leaf first, as the kernel or BPF walked it; first is the exact user pc
   std::optional<Snapshot> snapshot = {};
+  uint64_t stack_id = 0;                         // not 0: a StackDef of this process is the stack, both chains are empty
+};
+
+// Samples of one stack that were counted where they were taken: they have no times.
+struct Count {
+  uint64_t time_ns = 0;      // when the counter was read
+  Task task = {};
+  uint32_t metric = 0;
+  uint64_t samples = 0;
+  uint64_t weight = 0;       // in the metric's unit
+  uint64_t stack_id = 0;
+  bool in_kernel = false;
 };
 
 // Stack memory outside the next Sample's snapshot, read from the live thread (an interrupted stack below a signal
@@ -134,12 +174,22 @@ struct SwitchOut {
   Task task = {};
   uint32_t cpu = 0;
   bool preempted = false;  // still runnable
+  uint64_t stack_id = 0;   // where it left the CPU, when the source walked that; else a sample of context-switches tells
 };
 
 struct SwitchIn {
   uint64_t time_ns = 0;
   Task task = {};
   uint32_t cpu = 0;
+  uint64_t woken_ns = 0;   // 0: not told here; a Wakeup may have
+  Task waker = {};         // pid 0: an interrupt, or unknown
+};
+
+// A waiting thread became runnable.
+struct Wakeup {
+  uint64_t time_ns = 0;
+  Task task = {};
+  Task waker = {};         // pid 0: an interrupt, or unknown
 };
 
 enum class LostKind : uint8_t { kRecords, kSamples };
@@ -157,7 +207,7 @@ struct Throttle {
   bool on = false;
 };
 
-using Event = std::variant<Sample, StackMemory, Mmap, Comm, Fork, Exit, SwitchOut, SwitchIn, Lost, Throttle>;
+using Event = std::variant<Sample, StackMemory, Mmap, Comm, Fork, Exit, SwitchOut, SwitchIn, Lost, Throttle, StackDef, Count, Wakeup>;
 
 uint64_t time_of(const Event& event);
 

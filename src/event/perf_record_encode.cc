@@ -180,6 +180,10 @@ struct Encoder {
     w.put(id);
     return finish(w, {{}, t.time_ns, id, t.cpu});
   }
+
+  Result<void> operator()(const StackDef&) { return fail("a stack definition has no record form"); }
+  Result<void> operator()(const Count&) { return fail("a count has no record form"); }
+  Result<void> operator()(const Wakeup&) { return fail("a wake-up has no record form"); }
 };
 
 }  // namespace

@@ -52,6 +52,9 @@ struct Pipeline::Impl {
   void on(const event::SwitchOut& out);
   void on(const event::Lost& lost);
   void on(const event::Throttle& throttle);
+  void on(const event::StackDef&) {}
+  void on(const event::Count&) {}
+  void on(const event::Wakeup&) {}
 
   Options options;
   profile::ProfileBuilder builder;
