@@ -74,6 +74,12 @@ class UserStackReader::Provider : public unwind::ModuleProvider {
     const unwind::ModuleTable* table = module.file ? module.file->table.get() : nullptr;
     return unwind::Module{(*mapping)->start, (*mapping)->end, module.bias, table};
   }
+  bool follows_call(uint64_t pc) override {
+    const space::MappingPtr* mapping = process_.maps.find(pc - 1);
+    if (!mapping) return false;
+    const MappedModule& module = reader_.modules_.of(process_, *mapping);
+    return module.file && module.file->elf && pipeline::follows_call(*module.file->elf, pc - module.bias, reader_.arch_);
+  }
   uint64_t process_key() const override { return process_.serial + uint64_t{1}; }
   uint64_t generation() const override { return process_.maps.version() + 1; }
 

@@ -22,6 +22,7 @@ struct MachineCfi {
   uint16_t elf_machine;              // EM_*
   const cp_machine* core;
   uint64_t callee_saved;             // bit n: a call keeps register n
+  uint8_t eh_return_register;        // holds the new sp, then the handler, at the end of __builtin_eh_return; 0xff: none
   // The compact rule for one CFI row; CP_CFA_COMPLEX where rows cannot say it.
   cp_rule (*classify)(const FrameState& state, const Cie& cie);
   bool (*is_padding)(std::byte last_byte_before_function);

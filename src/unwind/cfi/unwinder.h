@@ -74,6 +74,9 @@ class ModuleProvider {
   // Generation 0: nothing is remembered.
   virtual uint64_t process_key() const { return 0; }
   virtual uint64_t generation() const { return 0; }
+
+  // Whether a call instruction ends right before pc: asked where a return address must be guessed.
+  virtual bool follows_call(uint64_t /*pc*/) { return false; }
 };
 
 class SnapshotUnwinder {
@@ -84,8 +87,9 @@ class SnapshotUnwinder {
   // registers must hold pc and sp; max_depth frames at most. The result is valid until the next call.
   const Stack& unwind(const RegisterSet& registers, Memory& memory, ModuleProvider& modules, size_t max_depth);
 
+  struct Impl;  // unwinder_walk.h
+
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

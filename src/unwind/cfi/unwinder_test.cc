@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "unwind/cfi/cfi_bytes_for_tests.h"
 #include "unwind/cfi/module_table_impl.h"
@@ -37,7 +38,9 @@ class Modules final : public ModuleProvider {
   }
   uint64_t generation() const override { return current; }
   uint64_t process_key() const override { return process; }
+  bool follows_call(uint64_t pc) override { return calls.contains(pc); }
   std::vector<Module> modules;
+  std::set<uint64_t> calls;
   uint64_t current = 0, process = 0, finds = 0;
 };
 
@@ -132,6 +135,66 @@ TEST_F(UnwindX86, SampledPcOutsideCodeIsKept) {
   expect(StopReason::kNoMapping, {0});
   registers_.valid = 1 << 16;
   expect(StopReason::kUnsupportedAbi, {});
+}
+
+// mid ends by __builtin_eh_return, as _Unwind_Resume: rbp-based, the handler's data registers saved. main has the landing
+// pad. The return address in mid's frame has been overwritten; the unwinder's copy of it lies among mid's locals.
+class UnwindEhReturn : public Unwind {
+ protected:
+  static constexpr uint64_t kOverwritten = 0x600000000000, kPad = kBias + kMain + 0x40;
+
+  UnwindEhReturn() {
+    cie_ = writer_.usual_cie();
+    function(kLeaf, {});
+    function(kMid, {0x0c, 6, 16, 0x86, 2, 0x80, 4, 0x81, 3});
+    function(kMain, {0x0e, 32});
+    function(kStart, {0x07, 16});
+    build();
+    set(16, kBias + kLeaf);
+    set(7, kSp);
+    set(6, kSp + 0x80);
+    word(0) = kBias + kMid + 5;
+    word(0x38) = kBias + kMain + 0x60;
+    word(0x40) = kBias + kMain + 5;
+    word(0x88) = kOverwritten;
+    word(0x90 + 24) = kBias + kStart + 5;
+  }
+};
+
+TEST_F(UnwindEhReturn, TheReturnAddressIsFoundInTheFrame) {
+  modules_.calls = {kBias + kMain + 5};
+  expect(StopReason::kUndefinedReturn, {kBias + kLeaf, kBias + kMid + 5, kBias + kMain + 5, kBias + kStart + 5});
+  EXPECT_TRUE(unwind().frames[2].is_return_address);
+}
+
+TEST_F(UnwindEhReturn, NothingIsGuessedWithoutACallAndARoot) {
+  expect(StopReason::kNoMapping, {kBias + kLeaf, kBias + kMid + 5});
+  modules_.calls = {kBias + kMain + 5};
+  word(0x90 + 24) = kOverwritten;
+  expect(StopReason::kNoMapping, {kBias + kLeaf, kBias + kMid + 5});
+}
+
+TEST_F(UnwindEhReturn, OtherFunctionsAreNotGuessedFor) {
+  set(16, kBias + kMain);
+  modules_.calls = {kBias + kMain + 5};
+  word(24) = kOverwritten;
+  word(8) = kBias + kMain + 5;
+  expect(StopReason::kNoMapping, {kBias + kMain});
+}
+
+TEST_F(UnwindEhReturn, TheLandingPadIsFoundInTheLastInstructions) {
+  set(16, kBias + kMid + 0x80);
+  set(6, 0);
+  set(2, kSp + 0x88);
+  word(0x88) = kPad;
+  std::initializer_list<uint64_t> pcs = {kBias + kMid + 0x80, kPad, kBias + kStart + 5};
+  expect(StopReason::kUndefinedReturn, pcs);  // mov %rcx, %rsp
+  set(7, kSp + 0x88);
+  expect(StopReason::kUndefinedReturn, pcs);  // pop %rcx
+  set(7, kSp + 0x90);
+  set(2, kPad);
+  expect(StopReason::kUndefinedReturn, pcs);  // jmp *%rcx
+  EXPECT_FALSE(unwind().frames[1].is_return_address);
 }
 
 TEST_F(UnwindX86, ReturnAddressAtTheEndOfAFunctionBelongsToIt) {

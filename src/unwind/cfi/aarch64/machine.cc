@@ -70,6 +70,7 @@ const MachineCfi kAarch64Cfi = {
     .elf_machine = EM_AARCH64,
     .core = &cp_machine_aarch64,
     .callee_saved = kCalleeSaved,
+    .eh_return_register = 0xff,
     .classify = classify,
     .is_padding = is_padding,
     .plt_rule = kPltRule,

@@ -10,7 +10,7 @@
 namespace cprof::unwind {
 namespace {
 
-constexpr uint32_t kRbx = 3, kRbp = 6, kRsp = 7, kRip = 16;
+constexpr uint32_t kRcx = 2, kRbx = 3, kRbp = 6, kRsp = 7, kRip = 16;
 constexpr uint64_t kCalleeSaved = 1u << kRbx | 1u << kRbp | 0xfu << 12;  // psABI: and r12-r15
 
 bool is_register_in_sigcontext(const FrameState& state, uint32_t number) {
@@ -96,6 +96,7 @@ const MachineCfi kX86_64Cfi = {
     .elf_machine = EM_X86_64,
     .core = &cp_machine_x86_64,
     .callee_saved = kCalleeSaved,
+    .eh_return_register = kRcx,
     .classify = classify,
     .is_padding = is_padding,
     .plt_rule = pushed(0),
