@@ -67,19 +67,21 @@ class KallsymsHidden(harness.Live):
 
 
 class Unprivileged(harness.Live):
-    def test_user_stacks_without_privileges(self):
+    def run_as_nobody(self, *arguments):
+        """cprof without any right, at perf_event_paranoid 2, the level of most distributions."""
         harness.need_root()
-        os.chmod(self.folder, 0o777)
-        setpriv = harness.tool("setpriv")
         level = "/proc/sys/kernel/perf_event_paranoid"
         with open(level) as file:
             before = file.read()
         self.addCleanup(self.write, level, before)
         self.write(level, "2")
-        command = [setpriv, "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all",
-                   harness.CPROF, "record", "-F", "3999", "-o", self.path("out.folded"), "--",
-                   harness.program("shares"), "2"]
-        done = self.run_command(command, env={"PATH": "/usr/bin:/bin", "HOME": self.folder})
+        command = [harness.tool("setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", "-all",
+                   "--inh-caps", "-all", harness.CPROF, *arguments]
+        return self.run_command(command, env={"PATH": "/usr/bin:/bin", "HOME": self.folder})
+
+    def test_user_stacks_without_privileges(self):
+        os.chmod(self.folder, 0o777)
+        done = self.run_as_nobody("record", "-F", "3999", "-o", self.path("out.folded"), "--", harness.program("shares"), "2")
         self.assertEqual(done.status, 0, done.stderr)
         folded = self.folded()
         self.assertGreater(folded.total, 100, done.stderr)
@@ -89,16 +91,7 @@ class Unprivileged(harness.Live):
 
     def test_not_allowed_at_all(self):
         """Whole machine without rights: status 1 and one line that names what to change."""
-        harness.need_root()
-        setpriv = harness.tool("setpriv")
-        level = "/proc/sys/kernel/perf_event_paranoid"
-        with open(level) as file:
-            before = file.read()
-        self.addCleanup(self.write, level, before)
-        self.write(level, "2")
-        command = [setpriv, "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all",
-                   harness.CPROF, "record", "-a", "-d", "1", "--format", "folded", "-o", "/dev/null"]
-        done = self.run_command(command, env={"PATH": "/usr/bin:/bin", "HOME": self.folder})
+        done = self.run_as_nobody("record", "-a", "-d", "1", "--format", "folded", "-o", "/dev/null")
         self.assertEqual(done.status, 1, done.stderr)
         self.assert_one_line(done)
         self.assertIn("perf_event_paranoid", done.stderr)
