@@ -23,7 +23,11 @@
 namespace cprof::unwind {
 namespace {
 
+#if defined(__clang__)
+#define NESTED __attribute__((noinline))
+#else
 #define NESTED __attribute__((noinline, noclone, optimize("omit-frame-pointer")))
+#endif
 
 Stack unwind_now(const RegisterSet& registers, size_t max_depth = 512) {
   static OwnModules* modules = nullptr;
