@@ -32,6 +32,7 @@ int convert_main(std::vector<std::string> arguments) {
   app.add_option("--input-format", input_format, "input format by name, over what its bytes say");
   output.add_to(app, true);
   naming.add_to(app);
+  naming.add_kallsyms_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;
   if (output.paths.empty()) {
     say("cprof: convert needs -o FILE (see 'cprof convert --help')");

@@ -69,11 +69,18 @@ void NamingArguments::add_to(CLI::App& app) {
   app.add_flag("--no-inline", no_inline, "do not expand inlined functions");
 }
 
+void NamingArguments::add_kallsyms_to(CLI::App& app) {
+  app.add_option("--kallsyms", kallsyms, "kernel symbols of a recording from elsewhere: a copy of its /proc/kallsyms");
+}
+
 void NamingArguments::apply_to(pipeline::Options& options) const {
   options.demangle = demangle == "short"  ? symbolize::DemangleStyle::kShort
                      : demangle == "none" ? symbolize::DemangleStyle::kNone
                                           : symbolize::DemangleStyle::kFull;
   options.inline_frames = !no_inline;
+  if (kallsyms.empty()) return;
+  options.kallsyms_path = kallsyms;
+  options.kallsyms_given = true;
 }
 
 Result<uint64_t> parse_bytes(const std::string& text) {

@@ -32,8 +32,10 @@ struct OutputArguments {
 struct NamingArguments {
   std::string demangle = "full";
   bool no_inline = false;
+  std::string kallsyms;  // "": this machine's, when it is the recording's kernel
 
   void add_to(CLI::App& app);
+  void add_kallsyms_to(CLI::App& app);  // for verbs that read recordings
   void apply_to(pipeline::Options& options) const;
 };
 

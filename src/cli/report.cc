@@ -60,6 +60,7 @@ int report_main(std::vector<std::string> arguments) {
   app.add_option("--peek", a.peek, "not supported yet");
   app.add_option("--list", a.list, "not supported yet");
   a.naming.add_to(app);
+  a.naming.add_kallsyms_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;
   if (!a.peek.empty() || !a.list.empty()) {
     say("cprof: report --peek and --list: not supported yet");

@@ -32,7 +32,7 @@ Result<void> LineReader::refill() {
   begin_ = 0;
   end_ = kept;
   size_t room = capacity_ - end_;
-  size_t n = TRY(stream_.read(std::as_writable_bytes(std::span(buffer_.get() + end_, room))));
+  size_t n = TRY(stream_.read(std::span(buffer_.get() + end_, room)));
   end_ += n;
   ended_ = n < room;
   return {};

@@ -1,4 +1,4 @@
-// Lines of a text input, one after the other, in bounded memory: LF or CRLF, the last one with or without its end.
+// Lines of a text input as UTF-8, one after the other, in bounded memory: LF or CRLF, the last one with or without its end.
 // Used by the folded and text readers; one thread.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "format/input.h"
+#include "format/text_encoding.h"
 
 namespace cprof::format {
 
@@ -24,7 +24,7 @@ class LineReader {
  private:
   Result<void> refill();
 
-  InputStream stream_;
+  TextStream stream_;
   std::unique_ptr<char[]> buffer_;
   size_t capacity_, begin_ = 0, end_ = 0;
   bool ended_ = false;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "format/folded/folded.h"
@@ -10,6 +11,7 @@
 #include "format/pftrace/pftrace.h"
 #include "format/pprof/pprof.h"
 #include "format/text/text.h"
+#include "format/text_encoding.h"
 
 namespace cprof::format {
 namespace {
@@ -54,6 +56,11 @@ const FormatInfo* find_by_content(std::span<const std::byte> head) {
   if (is_packed) {
     unpacked = unpack_head(head, kHeadBytes);
     head = unpacked;
+  }
+  std::string text;  // what carries a byte order mark is text
+  if (encoding_of(head) != TextEncoding::kPlain) {
+    text = head_as_utf8(head);
+    head = std::as_bytes(std::span(text));
   }
   for (const FormatInfo& info : all_formats()) {
     if (is_packed && info.open_source) continue;  // reads its file as it is

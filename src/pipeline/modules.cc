@@ -1,18 +1,32 @@
 #include "pipeline/modules.h"
 
+#include <algorithm>
+
 #include "object/process_files.h"
 
 namespace cprof::pipeline {
 namespace {
 
-Result<std::shared_ptr<object::ElfFile>> open_vdso() {
+Result<std::shared_ptr<object::ElfFile>> open_vdso(const space::Mapping& mapping, bool same_kernel) {
   auto bytes = TRY(object::read_own_vdso());
-  return object::ElfFile::from_memory(std::move(bytes), "[vdso]");
+  auto vdso = TRY(object::ElfFile::from_memory(std::move(bytes), "[vdso]"));
+  bool same = mapping.build_id.empty() ? same_kernel : std::ranges::equal(vdso->build_id(), mapping.build_id);
+  if (!same) return fail("[vdso]: the recording is from another kernel");
+  return vdso;
 }
 
-Result<std::shared_ptr<object::ElfFile>> open_file(const space::Process& process, const space::Mapping& mapping) {
+Result<std::shared_ptr<object::ElfFile>> open_file_of_process(const space::Process& process, const space::Mapping& mapping) {
   object::FileIdentity identity{mapping.file.major, mapping.file.minor, mapping.file.inode, mapping.build_id};
   Fd fd = TRY(object::open_mapped_file(process.access_tid, mapping.start, mapping.end, mapping.path, identity));
+  return object::ElfFile::open(std::move(fd), mapping.path);
+}
+
+Result<std::shared_ptr<object::ElfFile>> open_file_from_elsewhere(const space::Mapping& mapping) {
+  if (mapping.build_id.empty())
+    return fail(mapping.path + ": the recording is from another machine and does not tell this file's build-id");
+  Fd fd = TRY(object::open_in_directory_root("/", mapping.path));
+  if (!object::matches_identity(fd.get(), {0, 0, 0, mapping.build_id}))
+    return fail(mapping.path + ": not the recorded file, by its build-id");
   return object::ElfFile::open(std::move(fd), mapping.path);
 }
 
@@ -41,8 +55,13 @@ ModuleFile* Modules::file_of(const space::Process& process, const space::Mapping
   return slot.get();
 }
 
+Result<std::shared_ptr<object::ElfFile>> Modules::open_elf(const space::Process& process, const space::Mapping& mapping) const {
+  if (mapping.kind == space::MappingKind::kVdso) return open_vdso(mapping, surroundings_.same_kernel);
+  return surroundings_.same_machine ? open_file_of_process(process, mapping) : open_file_from_elsewhere(mapping);
+}
+
 void Modules::open(ModuleFile& file, const space::Process& process, const space::Mapping& mapping) {
-  auto elf = mapping.kind == space::MappingKind::kVdso ? open_vdso() : open_file(process, mapping);
+  auto elf = open_elf(process, mapping);
   if (!elf) {
     file.error = elf.error().message;
     file.build_id = object::to_hex(mapping.build_id);
@@ -72,7 +91,9 @@ void Modules::compile(ModuleFile& file) {
 object::ElfFile* Modules::debug_file(ModuleFile& file) {
   if (!file.debug_searched && file.elf) {
     file.debug_searched = true;
-    file.debug = finder_.find(*file.elf, file.path, file.a_pid, diagnostics_);
+    std::optional<int32_t> pid;
+    if (surroundings_.same_machine) pid = file.a_pid;
+    file.debug = finder_.find(*file.elf, file.path, pid, diagnostics_);
   }
   return file.debug.get();
 }

@@ -11,6 +11,7 @@
 #include "base/diagnostics.h"
 #include "object/debug_files.h"
 #include "object/elf_file.h"
+#include "pipeline/surroundings.h"
 #include "space/tracker.h"
 #include "symbolize/symbolizer.h"
 #include "unwind/cfi/module_table.h"
@@ -38,6 +39,9 @@ struct MappedModule {
 class Modules {
  public:
   explicit Modules(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+  // Before the first of(). Of another machine's recording only files with a known build-id are used.
+  void set_surroundings(const Surroundings& surroundings) { surroundings_ = surroundings; }
+  const Surroundings& surroundings() const { return surroundings_; }
 
   const MappedModule& of(const space::Process& process, const space::MappingPtr& mapping);
   object::ElfFile* debug_file(ModuleFile& file);
@@ -52,7 +56,10 @@ class Modules {
   void open(ModuleFile& file, const space::Process& process, const space::Mapping& mapping);
   void compile(ModuleFile& file);
 
+  Result<std::shared_ptr<object::ElfFile>> open_elf(const space::Process& process, const space::Mapping& mapping) const;
+
   Diagnostics& diagnostics_;
+  Surroundings surroundings_;
   std::map<FileKey, std::unique_ptr<ModuleFile>> files_;
   std::unordered_map<uint32_t, std::unordered_map<const space::Mapping*, MappedModule>> mapped_;
   object::DebugFileFinder finder_;

@@ -174,7 +174,7 @@ void Namer::name_jit(profile::LocationId id) {
 
 const symbolize::PerfMap* Namer::perf_map(int32_t pid) {
   auto [it, is_new] = perf_maps_.try_emplace(pid);
-  if (is_new)
+  if (is_new && modules_.surroundings().same_machine)
     if (auto text = read_perf_map(pid)) it->second = std::make_unique<symbolize::PerfMap>(symbolize::PerfMap::parse(*text));
   return it->second.get();
 }

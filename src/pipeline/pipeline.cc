@@ -32,7 +32,7 @@ std::unique_ptr<LiveAccess> make_live_access() { return std::make_unique<ProcLiv
 
 struct Pipeline::Impl {
   explicit Impl(Options given)
-      : options(std::move(given)), modules(diagnostics()), interner(builder, modules, options.kallsyms_path, diagnostics()) {}
+      : options(std::move(given)), modules(diagnostics()), interner(builder, modules, options, tracker.kernel(), diagnostics()) {}
 
   Diagnostics& diagnostics() { return builder.profile().diagnostics; }
   ThreadState& state_of(const event::Task& task, uint64_t time_ns);
@@ -74,6 +74,7 @@ Pipeline::~Pipeline() = default;
 
 Result<void> Pipeline::begin(const event::SessionInfo& info) {
   impl_->describe_session(info);
+  if (!impl_->options.live) impl_->modules.set_surroundings(surroundings_of(info));
   impl_->stacks = std::make_unique<UserStackReader>(info.arch, impl_->options, impl_->modules, impl_->tracker, impl_->diagnostics());
   if (impl_->options.journal) return impl_->options.journal->begin(info);
   return {};

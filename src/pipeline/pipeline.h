@@ -35,6 +35,7 @@ struct Options {
   LiveAccess* live = nullptr;
   event::EventSink* journal = nullptr;   // receives every event, what was asked of the live process before its sample
   std::string kallsyms_path = "/proc/kallsyms";
+  bool kallsyms_given = false;           // kallsyms_path is the recording's own, not this machine's
 };
 
 class Pipeline : public event::EventSink {

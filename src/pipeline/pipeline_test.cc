@@ -184,6 +184,41 @@ class Recorder : public event::EventSink {
   std::vector<size_t> order;
 };
 
+// A kernel that began elsewhere in memory has its symbols elsewhere too.
+TEST(Pipeline, SymbolsOfAnotherBootOrKernelAreNotUsed) {
+  constexpr uint64_t kText = 0xffffffff81000000;
+  auto name_count = [](event::SessionInfo info, uint64_t text_at, bool given) {
+    std::string path = testing::TempDir() + "/some_kallsyms";
+    std::ofstream(path) << "ffffffff81000000 T _text\nffffffff81000100 T f\nffffffff81000200 T end\n";
+    Options options;
+    options.symbolize = true;
+    options.kallsyms_path = path;
+    options.kallsyms_given = given;
+    Pipeline pipeline(options);
+    EXPECT_TRUE(pipeline.begin(info));
+    event::Mmap kernel = mmap_of(-1, kText, "[kernel.kallsyms]_text");
+    kernel.length = 0x100000;
+    kernel.file_offset = text_at;
+    event::Sample sample;
+    sample.task = {7, 7};
+    uint64_t chain[] = {kText + 0x110};
+    sample.kernel_chain = chain;
+    sample.in_kernel = true;
+    EXPECT_TRUE(pipeline.on_event(kernel) && pipeline.on_event(sample) && pipeline.finish(100));
+    auto p = pipeline.take();
+    EXPECT_EQ(p.diagnostics.count("kernel_symbols_foreign"), p.functions.empty() ? 1u : 0u);
+    return p.functions.size();
+  };
+  EXPECT_EQ(name_count(session_info(), kText, false), 1u);
+  EXPECT_EQ(name_count(session_info(), kText + 0x2000010, false), 0u);
+  EXPECT_EQ(name_count(session_info(), 0, false), 1u) << "not told";
+  EXPECT_EQ(name_count(session_info(), kText + 0x2000010, true), 1u) << "who gives the file vouches for it";
+  event::SessionInfo other = session_info();
+  other.kernel_release = "0.1-other";
+  EXPECT_EQ(name_count(other, kText, false), 0u);
+  EXPECT_EQ(name_count(other, kText, true), 1u);
+}
+
 TEST(Pipeline, WhatALiveProcessWasAskedIsInTheJournalBeforeItsSample) {
   FakeLive live;
   Recorder journal;

@@ -14,9 +14,9 @@ void widen(profile::Mapping& mapping, uint64_t start, uint64_t end) {
 
 }  // namespace
 
-StackInterner::StackInterner(profile::ProfileBuilder& builder, Modules& modules, std::string kallsyms_path,
-                             Diagnostics& diagnostics)
-    : builder_(builder), modules_(modules), diagnostics_(diagnostics), kallsyms_path_(std::move(kallsyms_path)) {}
+StackInterner::StackInterner(profile::ProfileBuilder& builder, Modules& modules, const Options& options,
+                             const space::AddressMap& kernel_map, Diagnostics& diagnostics)
+    : builder_(builder), modules_(modules), diagnostics_(diagnostics), options_(options), kernel_map_(kernel_map) {}
 
 profile::CallSiteId StackInterner::intern(const space::Process& process, StackCache& cache,
                                           std::span<const unwind::Frame> user, std::span<const uint64_t> kernel) {
@@ -78,6 +78,7 @@ profile::LocationId StackInterner::make_user_location(const space::Process& proc
 profile::LocationId StackInterner::kernel_location(uint64_t address, bool is_return) {
   auto [it, is_new] = kernel_locations_.try_emplace(key_of(address, is_return));
   if (!is_new) return it->second;
+  if (!kernel_symbols_tried_) load_kernel_symbols(address);
   const object::KernelSymbols* symbols = kernel_symbols();
   auto symbol = symbols ? symbols->find(address - (is_return ? 1 : 0)) : std::nullopt;
   profile::Location location;
@@ -146,20 +147,28 @@ profile::MappingId StackInterner::kernel_mapping(uint64_t address, std::string_v
   return it->second;
 }
 
-const object::KernelSymbols* StackInterner::kernel_symbols() {
-  if (!kernel_symbols_tried_) {
-    kernel_symbols_tried_ = true;
-    auto loaded = object::KernelSymbols::load(kallsyms_path_);
-    if (!loaded)
-      diagnostics_.add("kernel_symbols_unreadable", Severity::kNotice, "kernel frames have no names: " + loaded.error().message);
-    else if (loaded->hidden())
-      diagnostics_.add("kernel_symbols_hidden", Severity::kNotice,
-                       "kernel frames have no names: /proc/kallsyms hides its addresses (run as root, or "
-                       "sysctl kernel.kptr_restrict=0)");
-    else
-      kernel_symbols_ = std::move(*loaded);
-  }
-  return kernel_symbols_ ? &*kernel_symbols_ : nullptr;
+// Perf notes where a symbol of the kernel's start was ("[kernel.kallsyms]_text", at its file offset): each boot of a kernel
+// may lie elsewhere.
+bool StackInterner::is_this_boots_kernel(const object::KernelSymbols& symbols, uint64_t an_address) const {
+  const space::MappingPtr* kernel = kernel_map_.find(an_address);
+  if (!kernel || !(*kernel)->path.starts_with("[kernel.kallsyms]_") || (*kernel)->file_offset == 0) return true;
+  auto symbol = symbols.find((*kernel)->file_offset);
+  return symbol && symbol->start == (*kernel)->file_offset;
+}
+
+void StackInterner::load_kernel_symbols(uint64_t an_address) {
+  kernel_symbols_tried_ = true;
+  auto note = [this](const char* name, std::string why) {
+    diagnostics_.add(name, Severity::kNotice, "kernel frames have no names: " + std::move(why));
+  };
+  const char* foreign = "the recording is from another kernel or boot; --kallsyms FILE names a copy of its /proc/kallsyms";
+  if (!options_.kallsyms_given && !modules_.surroundings().same_kernel) return note("kernel_symbols_foreign", foreign);
+  auto loaded = object::KernelSymbols::load(options_.kallsyms_path);
+  if (!loaded) return note("kernel_symbols_unreadable", loaded.error().message);
+  if (loaded->hidden())
+    return note("kernel_symbols_hidden", options_.kallsyms_path + " hides its addresses (run as root, or sysctl kernel.kptr_restrict=0)");
+  if (!options_.kallsyms_given && !is_this_boots_kernel(*loaded, an_address)) return note("kernel_symbols_foreign", foreign);
+  kernel_symbols_ = std::move(*loaded);
 }
 
 }  // namespace cprof::pipeline

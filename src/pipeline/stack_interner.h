@@ -9,6 +9,7 @@
 
 #include "object/kernel_symbols.h"
 #include "pipeline/modules.h"
+#include "pipeline/pipeline.h"
 #include "profile/builder.h"
 #include "space/tracker.h"
 #include "unwind/cfi/unwinder.h"
@@ -34,7 +35,9 @@ struct StackCache {
 
 class StackInterner {
  public:
-  StackInterner(profile::ProfileBuilder& builder, Modules& modules, std::string kallsyms_path, Diagnostics& diagnostics);
+  // kernel_map: what the recording says of the kernel's own place.
+  StackInterner(profile::ProfileBuilder& builder, Modules& modules, const Options& options, const space::AddressMap& kernel_map,
+                Diagnostics& diagnostics);
 
   // Both leaf first. Invalid when both are empty.
   profile::CallSiteId intern(const space::Process& process, StackCache& cache, std::span<const unwind::Frame> user,
@@ -42,7 +45,8 @@ class StackInterner {
   void forget(const space::Process& process) { processes_.erase(process.serial); }
 
   const LocationOrigin& origin(profile::LocationId id) const { return origins_[id.index()]; }
-  const object::KernelSymbols* kernel_symbols();
+  // Once a kernel frame was interned; null: none that fit.
+  const object::KernelSymbols* kernel_symbols() const { return kernel_symbols_ ? &*kernel_symbols_ : nullptr; }
 
  private:
   struct ProcessLocations {
@@ -56,12 +60,15 @@ class StackInterner {
   profile::LocationId add(const profile::Location& location, const LocationOrigin& origin);
   profile::MappingId file_mapping(const MappedModule& module);
   profile::MappingId jit_mapping(const space::Process& process, const space::Mapping& mapping);
+  void load_kernel_symbols(uint64_t an_address);
+  bool is_this_boots_kernel(const object::KernelSymbols& symbols, uint64_t an_address) const;
   profile::MappingId kernel_mapping(uint64_t address, std::string_view module);
 
   profile::ProfileBuilder& builder_;
   Modules& modules_;
   Diagnostics& diagnostics_;
-  std::string kallsyms_path_;
+  const Options& options_;
+  const space::AddressMap& kernel_map_;
   std::optional<object::KernelSymbols> kernel_symbols_;
   bool kernel_symbols_tried_ = false;
   std::vector<LocationOrigin> origins_;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "symbolize/dwarf_package.h"
 
 namespace cprof::symbolize {
 namespace {
@@ -32,22 +33,6 @@ std::vector<std::string> split_candidates(const Unit& skeleton, const std::strin
   return paths;
 }
 
-// ElfFile takes linked files. A .dwo or dwz's shared file is one in all but its type: an object file, but without
-// relocations.
-Result<std::shared_ptr<object::ElfFile>> open_object_file(const std::string& path) {
-  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  struct stat status;
-  if (!fd || fstat(fd.get(), &status) != 0) return fail_errno(path);
-  if (!S_ISREG(status.st_mode)) return fail(path + ": not a regular file");
-  auto bytes = TRY(read_all(fd.get(), kMaxSplitFile, path));
-  constexpr size_t kTypeAt = offsetof(Elf64_Ehdr, e_type);
-  const Elf64_Half from = ET_REL, to = ET_DYN;
-  if (bytes.size() > sizeof(Elf64_Ehdr) && memcmp(bytes.data() + kTypeAt, &from, sizeof from) == 0) {
-    memcpy(bytes.data() + kTypeAt, &to, sizeof to);
-  }
-  return object::ElfFile::from_memory(std::move(bytes), path);
-}
-
 bool holds_unit(DwarfFile& file, uint64_t dwo_id) {
   for (Unit& unit : file.units()) {
     if (file.read_root(unit) && unit.dwo_id == dwo_id) return true;
@@ -66,7 +51,28 @@ std::vector<std::string> supplementary_candidates(const std::string& link, const
 
 }  // namespace
 
-std::unique_ptr<DwarfFile> open_split_file(const Unit& skeleton, const DwarfFile& main, Diagnostics& diagnostics) {
+// A .dwo, a package or dwz's shared file is a linked file in all but its type: an object file, but without
+// relocations.
+Result<std::shared_ptr<object::ElfFile>> open_object_file(const std::string& path) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  struct stat status;
+  if (!fd || fstat(fd.get(), &status) != 0) return fail_errno(path);
+  if (!S_ISREG(status.st_mode)) return fail(path + ": not a regular file");
+  auto bytes = TRY(read_all(fd.get(), kMaxSplitFile, path));
+  constexpr size_t kTypeAt = offsetof(Elf64_Ehdr, e_type);
+  const Elf64_Half from = ET_REL, to = ET_DYN;
+  if (bytes.size() > sizeof(Elf64_Ehdr) && memcmp(bytes.data() + kTypeAt, &from, sizeof from) == 0) {
+    memcpy(bytes.data() + kTypeAt, &to, sizeof to);
+  }
+  return object::ElfFile::from_memory(std::move(bytes), path);
+}
+
+std::unique_ptr<DwarfFile> open_split_file(const Unit& skeleton, const DwarfFile& main, const DwarfPackage* package,
+                                           Diagnostics& diagnostics) {
+  if (auto file = package ? package->unit(skeleton.dwo_id) : nullptr) {
+    file->adopt_skeleton(skeleton, main.sections());
+    if (holds_unit(*file, skeleton.dwo_id)) return file;
+  }
   for (const std::string& path : split_candidates(skeleton, directory_of(main.name()))) {
     auto elf = open_object_file(path);
     if (!elf) continue;
@@ -76,14 +82,8 @@ std::unique_ptr<DwarfFile> open_split_file(const Unit& skeleton, const DwarfFile
     if (holds_unit(*file, skeleton.dwo_id)) return file;
     diagnostics.add("dwo_mismatch", Severity::kNotice, "a .dwo file belongs to another build and was not used", 1, path);
   }
-  std::string package = main.name() + ".dwp";
-  if (access(package.c_str(), F_OK) == 0) {
-    diagnostics.add("dwp_unsupported", Severity::kNotice,
-                    "packages of split debug info (.dwp) are not read; keep the .dwo files for lines and inlined frames", 1, package);
-  } else {
-    diagnostics.add("dwo_missing", Severity::kNotice,
-                    "a .dwo file was not found; its code has lines but no inlined frames", 1, skeleton.dwo_name);
-  }
+  diagnostics.add("dwo_missing", Severity::kNotice,
+                  "a .dwo file was not found; its code has lines but no inlined frames", 1, skeleton.dwo_name);
   return nullptr;
 }
 

@@ -40,27 +40,56 @@ std::optional<uint64_t> Unit::reference(const Value& value) const {
   }
 }
 
-std::unique_ptr<DwarfFile> DwarfFile::load(std::shared_ptr<object::ElfFile> file, std::string_view suffix,
-                                           Diagnostics& diagnostics) {
-  if (!file->find_section(".debug_info" + std::string(suffix))) return nullptr;
-  auto result = std::unique_ptr<DwarfFile>(new DwarfFile());
-  result->elf_ = std::move(file);
+DwarfSections DwarfFile::read_sections(object::ElfFile& file, std::string_view suffix, Diagnostics& diagnostics) {
+  DwarfSections sections;
   for (const Wanted& wanted : kWanted) {
-    auto bytes = result->elf_->section_data(std::string(wanted.name) + std::string(suffix));
+    auto bytes = file.section_data(std::string(wanted.name) + std::string(suffix));
     if (bytes) {
-      result->sections_.*wanted.member = *bytes;
+      sections.*wanted.member = *bytes;
     } else {
       diagnostics.add("debug_section_unreadable", Severity::kError,
                       "a debug section could not be read; names come from what is left", 1, bytes.error().message);
     }
   }
-  const DwarfSections& sections = result->sections_;
-  if (sections.info.empty() || sections.abbrev.empty()) return nullptr;
-  result->abbreviation_budget_ = 16 * (kBudgetFloor + sections.abbrev.size());
-  // A list is read once by a sound file, and an entry takes two bytes at least.
-  result->range_budget_ = kBudgetFloor + (sections.info.size() + sections.ranges.size() + sections.rnglists.size()) / 2;
-  result->parse_units();
+  return sections;
+}
+
+// Compilers put each type unit of DWARF 5 into a .debug_info of its own, so that linkers can drop duplicates; in a .dwo
+// they stay apart.
+bool DwarfFile::join_info_sections(std::string_view suffix) {
+  const std::string name = ".debug_info" + std::string(suffix);
+  auto has_name = [&](const object::Section& section) { return section.name == name; };
+  if (suffix.empty() || std::ranges::count_if(elf_->sections(), has_name) < 2) return true;
+  for (const object::Section& section : elf_->sections())
+    if (has_name(section) && !elf_->append_section_data(section, &joined_info_)) return false;
+  sections_.info = joined_info_;
+  return true;
+}
+
+std::unique_ptr<DwarfFile> DwarfFile::load(std::shared_ptr<object::ElfFile> file, std::string_view suffix,
+                                           Diagnostics& diagnostics) {
+  if (!file->find_section(".debug_info" + std::string(suffix))) return nullptr;
+  auto result = std::unique_ptr<DwarfFile>(new DwarfFile());
+  result->sections_ = read_sections(*file, suffix, diagnostics);
+  result->elf_ = std::move(file);
+  if (!result->join_info_sections(suffix) || !result->prepare()) return nullptr;
   return result;
+}
+
+std::unique_ptr<DwarfFile> DwarfFile::from_sections(std::shared_ptr<object::ElfFile> file, const DwarfSections& sections) {
+  auto result = std::unique_ptr<DwarfFile>(new DwarfFile());
+  result->elf_ = std::move(file);
+  result->sections_ = sections;
+  return result->prepare() ? std::move(result) : nullptr;
+}
+
+bool DwarfFile::prepare() {
+  if (sections_.info.empty() || sections_.abbrev.empty()) return false;
+  abbreviation_budget_ = 16 * (kBudgetFloor + sections_.abbrev.size());
+  // A list is read once by a sound file, and an entry takes two bytes at least.
+  range_budget_ = kBudgetFloor + (sections_.info.size() + sections_.ranges.size() + sections_.rnglists.size()) / 2;
+  parse_units();
+  return true;
 }
 
 void DwarfFile::parse_units() {

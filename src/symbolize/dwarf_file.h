@@ -37,6 +37,10 @@ class DwarfFile {
   // Nobody else may drop the file's cached sections.
   static std::unique_ptr<DwarfFile> load(std::shared_ptr<object::ElfFile> file, std::string_view suffix,
                                          Diagnostics& diagnostics);
+  // The same from given parts of the file's sections: one unit of a package.
+  static std::unique_ptr<DwarfFile> from_sections(std::shared_ptr<object::ElfFile> file, const DwarfSections& sections);
+  // Of all sections with the suffix; what cannot be read is counted and left empty.
+  static DwarfSections read_sections(object::ElfFile& file, std::string_view suffix, Diagnostics& diagnostics);
 
   const std::string& name() const { return elf_->name(); }
   const DwarfSections& sections() const { return sections_; }
@@ -60,12 +64,15 @@ class DwarfFile {
 
  private:
   DwarfFile() = default;
+  bool join_info_sections(std::string_view suffix);
+  bool prepare();
   void parse_units();
   bool parse_unit(ByteReader& reader, Unit& unit) const;
   bool take_root_attributes(Unit& unit, ByteReader& reader, const AbbreviationTable& table, const Abbreviation& root);
 
   std::shared_ptr<object::ElfFile> elf_;
   DwarfSections sections_;
+  std::vector<std::byte> joined_info_;  // of a .dwo with a section for each type unit
   std::vector<Unit> units_;
   std::map<std::pair<uint64_t, uint8_t>, std::shared_ptr<const AbbreviationTable>> tables_;  // offset, offset size
   uint64_t abbreviation_budget_ = 0, range_budget_ = 0;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "symbolize/debug_links.h"
+#include "symbolize/dwarf_package.h"
 #include "symbolize/line_table.h"
 #include "symbolize/scope_table.h"
 
@@ -70,6 +71,8 @@ struct DwarfModule::Impl {
   Demangler& demangler;
   AddressRanges code;
   std::unique_ptr<DwarfFile> file, supplementary;
+  std::unique_ptr<DwarfPackage> package;
+  bool package_tried = false;
   std::vector<CodeUnit> units;
   IntervalMap index;
   std::unordered_map<DieKey, Function, DieKeyHash> functions;
@@ -123,7 +126,9 @@ bool DwarfModule::Impl::build_scopes(CodeUnit& unit, Diagnostics& diagnostics) {
   unit.die_unit = unit.unit;
   if (!unit.unit->dwo_name.empty()) {
     if (split_budget == 0) return false;
-    unit.split = open_split_file(*unit.unit, *file, diagnostics);
+    if (!package_tried) package = DwarfPackage::open(file->name() + ".dwp", diagnostics);
+    package_tried = true;
+    unit.split = open_split_file(*unit.unit, *file, package.get(), diagnostics);
     if (!unit.split) return true;  // lines only
     split_budget -= std::min<uint64_t>(split_budget, unit.split->sections().info.size() + unit.split->sections().str.size());
     unit.die_file = unit.split.get();

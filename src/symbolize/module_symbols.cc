@@ -11,6 +11,9 @@ namespace {
 
 bool is_mangled(std::string_view name) { return name.starts_with("_Z") || name.starts_with("_R"); }
 
+// Compilers move seldom run parts of a function elsewhere, under its name and ".cold".
+std::string_view without_cold_mark(std::string_view name) { return name.substr(0, name.rfind(".cold")); }
+
 }  // namespace
 
 struct ModuleSymbols::Impl {
@@ -46,11 +49,14 @@ void ModuleSymbols::Impl::open(Diagnostics& diagnostics) {
 // Debug info without a linkage name (of static functions, say) has the bare name only; the symbol there has it whole.
 void ModuleSymbols::Impl::name_function(DwarfModule::Found& found, const IndexedSymbol* symbol) const {
   SourceLine& function = found.lines.back();
-  bool whole = symbol && symbol->start == found.function_start && is_mangled(symbol->name);
-  if (!function.name.empty() && (is_mangled(function.system_name) || !whole)) return;
   if (!symbol) return;
-  function.system_name = symbol->name;
-  function.name = demangler.demangle(symbol->name);
+  std::string_view name = without_cold_mark(symbol->name);
+  bool is_this = symbol->start == found.function_start ||
+                 (name.size() < symbol->name.size() && name.find(function.system_name) != name.npos);
+  bool whole = is_this && is_mangled(name);
+  if (!function.name.empty() && (is_mangled(function.system_name) || !whole)) return;
+  function.system_name = name;
+  function.name = demangler.demangle(name);
 }
 
 Symbolized ModuleSymbols::Impl::look_up(uint64_t svma, Diagnostics& diagnostics) {

@@ -48,7 +48,7 @@ struct Looker {
 
 // Lines matter: crash() is called at 3, start() at 6.
 constexpr const char* kInlined =
-    "volatile int sink;\n"
+    "struct Pair { int a, b; int sum() const { return a + b; } }; Pair pair; volatile int sink;\n"
     "inline __attribute__((always_inline)) void crash(int x) { sink = x; sink = x + 1; }\n"
     "inline __attribute__((always_inline)) void start(int x) { crash(x); }\n"
     "int main(int argc, char**) {\n"
@@ -63,6 +63,7 @@ TEST_P(DebugFormats, InlinedFramesHaveTheLinesOfTheirCalls) {
   REQUIRE_PROGRAM("g++");
   TestDirectory directory;
   directory.write("t.cc", kInlined);
+  directory.write("u.cc", "struct Other { long x[3]; }; Other others; int other(int x) { return x * 3 + others.x[0]; }\n");
   std::string command(GetParam());
   if (!directory.shell(command)) GTEST_SKIP() << "not supported here: " << command;
   Looker looker(directory.open("t"));
@@ -84,6 +85,13 @@ INSTANTIATE_TEST_SUITE_P(
                     "g++ -O2 -gdwarf-4 -gsplit-dwarf t.cc -o t", "g++ -O2 -gdwarf-5 -gsplit-dwarf t.cc -o t",
                     "g++ -O2 -gdwarf-4 -gsplit-dwarf -ffunction-sections t.cc -o t",
                     "g++ -O2 -gdwarf-5 -gsplit-dwarf -ffunction-sections t.cc -o t",
+                    "g++ -O2 -gdwarf-4 -fdebug-types-section t.cc -o t", "g++ -O2 -gdwarf-5 -fdebug-types-section t.cc -o t",
+                    "g++ -O2 -gdwarf-4 -fdebug-types-section -gsplit-dwarf t.cc -o t",
+                    "g++ -O2 -gdwarf-5 -fdebug-types-section -gsplit-dwarf t.cc -o t",
+                    "g++ -O2 -gdwarf-4 -gsplit-dwarf u.cc t.cc -o t && dwp -e t && rm *.dwo",
+                    "g++ -O2 -gdwarf-4 -gsplit-dwarf -fdebug-types-section u.cc t.cc -o t && dwp -e t && rm *.dwo",
+                    "clang++-19 -O2 -gdwarf-5 -gsplit-dwarf u.cc t.cc -o t && llvm-dwp-19 -e t -o t.dwp && rm *.dwo",
+                    "clang++-19 -O2 -gdwarf-5 -gsplit-dwarf -fdebug-types-section u.cc t.cc -o t && llvm-dwp-19 -e t -o t.dwp && rm *.dwo",
                     "g++ -O2 -g t.cc -o t -Wl,--compress-debug-sections=zlib",
                     "g++ -O2 -g t.cc -o t && objcopy --compress-debug-sections=zlib-gnu t",
                     "g++ -O2 -g t.cc -o t && objcopy --compress-debug-sections=zstd t",
@@ -190,19 +198,23 @@ TEST(ModuleSymbols, ColdPartsHaveTheNameOfTheirFunction) {
                   "#include <cstdlib>\n#include <cstdio>\n#include <string>\n"
                   "struct Worker { std::string s; int work(int x); };\n"
                   "int Worker::work(int x) { std::string t = s; if (x > 100) { printf(\"%s\", t.c_str()); throw t; } return x + t.size(); }\n"
-                  "int main(int c, char** v) { Worker w{v[0]}; if (c > 9) { puts(\"many\"); abort(); } return w.work(c); }\n");
+                  "namespace { __attribute__((noinline)) int hidden(int x) { std::string t(x, 'a'); if (x > 99) { printf(\"%s\", t.c_str()); throw t; } return x / 3; } }\n"
+                  "int main(int c, char** v) { Worker w{v[0]}; if (c > 9) { puts(\"many\"); abort(); } return w.work(c) + hidden(c); }\n");
   ASSERT_TRUE(directory.shell("g++ -O2 -g t.cc -o t"));
   Looker looker(directory.open("t"));
-  size_t cold = 0;
+  size_t cold = 0, hidden = 0;
   for (const object::Symbol& symbol : looker.symbols) {
     if (!symbol.name.ends_with(".cold")) continue;
     cold++;
     const Symbolized& result = looker.at(symbol.address);
     ASSERT_FALSE(result.lines.empty()) << symbol.name;
-    std::string expected = symbol.name == "main.cold" ? "main" : "Worker::work(int)";
+    bool is_hidden = symbol.name.find("hidden") != symbol.name.npos;
+    std::string expected = symbol.name == "main.cold" ? "main" : is_hidden ? "(anonymous namespace)::hidden(int)" : "Worker::work(int)";
     EXPECT_EQ(result.lines.back().name, expected);
+    hidden += is_hidden;
   }
-  EXPECT_GE(cold, 1u);
+  EXPECT_GE(cold, 2u);
+  EXPECT_EQ(hidden, 1u);
 }
 
 TEST(ModuleSymbols, WithoutFilesOrSymbols) {
@@ -227,6 +239,28 @@ TEST(ModuleSymbols, AMissingDwoFileLeavesNamesAndLines) {
 }
 
 // GCC's strict DWARF 2 has no ranges, so a unit in two sections does not say where its code is; .debug_aranges does.
+// An index that lies costs the inlined frames, nothing else.
+TEST(ModuleSymbols, SpoiltPackagesNeverHurt) {
+  REQUIRE_PROGRAM("dwp");
+  TestDirectory directory;
+  directory.write("t.cc", kInlined);
+  ASSERT_TRUE(directory.shell("g++ -O2 -gdwarf-4 -gsplit-dwarf t.cc -o t && dwp -e t && rm *.dwo"));
+  Fd fd = open_read(directory.path("t.dwp")).value_or(Fd());
+  auto good = read_all(fd.get(), 1 << 20, "t.dwp");
+  ASSERT_TRUE(good);
+  std::mt19937 random(3);
+  for (int round = 0; round < 300; round++) {
+    std::string bytes(reinterpret_cast<const char*>(good->data()), good->size());
+    for (unsigned n = 1 + random() % 6; n > 0; n--) bytes[random() % bytes.size()] = static_cast<char>(random());
+    if (round % 3 == 0) bytes.resize(random() % bytes.size());
+    directory.write("t.dwp", bytes);
+    Looker looker(directory.open("t"));
+    const Symbolized& result = looker.at(looker.address("main"));
+    ASSERT_FALSE(result.lines.empty());
+    EXPECT_GT(result.lines.back().line, 0u);
+  }
+}
+
 TEST(ModuleSymbols, UnitsWithoutRangesAreFoundByTheAddressTable) {
   REQUIRE_PROGRAM("g++");
   TestDirectory directory;

@@ -6,8 +6,10 @@ import struct
 IDENTIFIER, IP, TID, TIME, CALLCHAIN, PERIOD = 1 << 16, 1 << 0, 1 << 1, 1 << 2, 1 << 5, 1 << 8
 SAMPLE_ID_ALL = 1 << 18
 SOFTWARE, CPU_CLOCK, PAGE_FAULTS = 1, 0, 2
-COMM, SAMPLE, MMAP2, HEADER_ATTR = 3, 9, 10, 64
-USER_MODE, USER_CONTEXT = 2, 2**64 - 512
+COMM, SAMPLE, MMAP2, HEADER_ATTR, HEADER_BUILD_ID, HEADER_FEATURE = 3, 9, 10, 64, 67, 80
+HOSTNAME, OS_RELEASE = 3, 4
+KERNEL_MODE, USER_MODE = 1, 2
+KERNEL_CONTEXT, USER_CONTEXT = 2**64 - 128, 2**64 - 512
 PT_LOAD, PF_X = 1, 1
 BASE = 0x555555554000
 PROCESS = 100
@@ -42,6 +44,14 @@ class PerfData:
         attr = struct.pack("<IIQQQQQ", SOFTWARE, 96, config, period, kinds, 0, SAMPLE_ID_ALL).ljust(96, b"\0")
         self.record(HEADER_ATTR, attr + struct.pack("<Q", ident))
 
+    def add_feature(self, number, text):
+        padded = text.encode().ljust(64, b"\0")
+        self.record(HEADER_FEATURE, struct.pack("<QI", number, len(padded)) + padded + b"\0\0\0\0")
+
+    def add_build_id(self, path, build_id):
+        text = path.encode() + b"\0"
+        self.record(HEADER_BUILD_ID, struct.pack("<i", -1) + build_id.ljust(24, b"\0") + text.ljust(-len(text) % 4 + len(text), b"\0"))
+
     def sample_id(self, thread):
         return struct.pack("<IIQQ", PROCESS, thread, self.time, 1)
 
@@ -60,7 +70,12 @@ class PerfData:
 
     def add_sample(self, metric, thread, addresses, period):
         """addresses: as in the program's file, leaf first."""
+        self.add_chain(metric, thread, [USER_CONTEXT] + [BASE + address for address in addresses], period, USER_MODE)
+
+    def add_kernel_sample(self, metric, thread, addresses, period):
+        self.add_chain(metric, thread, [KERNEL_CONTEXT] + addresses, period, KERNEL_MODE)
+
+    def add_chain(self, metric, thread, chain, period, mode):
         self.time += 1_000_000
-        chain = [USER_CONTEXT] + [BASE + address for address in addresses]
         self.record(SAMPLE, struct.pack("<QQIIQQQ", self.metrics[metric], chain[1], PROCESS, thread, self.time, period, len(chain))
-                    + struct.pack(f"<{len(chain)}Q", *chain), USER_MODE)
+                    + struct.pack(f"<{len(chain)}Q", *chain), mode)

@@ -6,7 +6,8 @@ Requires: nm and the test program nofp_gcc for what needs symbols; no privileges
 # verifies: CL3, CL4
 # covers: convert --input-format --metric --by --folded-style --demangle --no-inline --weight --output
 # covers: report --input-format --summary --top --tree --granularity --weight --metric --rows --depth --min-percent
-# covers: report --peek --list --demangle --no-inline
+# covers: convert --kallsyms
+# covers: report --kallsyms --peek --list --demangle --no-inline
 # covers: record --rotate --max-size --overwrite-window --view --container --off-cpu --backend --freq --count
 
 import os
@@ -190,6 +191,53 @@ class Recorded(Options):
             leaves = {frames[-1] for frames, _ in self.convert(self.source, "--demangle", style).stacks}
             self.assertEqual(leaves, set(names), style)
             self.assertRegex(self.report(self.source, "--top", "--demangle", style), re.escape(names[0]) + r"\s", style)
+
+    def test_kallsyms(self):
+        """KRN-05, KRN-02: three kernel functions of a recording from elsewhere, named by its own symbols."""
+        data = perfdata.PerfData(self.program)
+        data.add_feature(perfdata.HOSTNAME, "elsewhere")
+        data.add_feature(perfdata.OS_RELEASE, "3.8.11")
+        data.add_metric("cpu-clock", perfdata.CPU_CLOCK, 1_000_000)
+        data.add_thread(100, "app")
+        start = 0xFFFF_FFFF_8100_0000
+        for offset, count in ((0x10, 3), (0x150, 2), (0x1FF, 1)):
+            for _ in range(count):
+                data.add_kernel_sample("cpu-clock", 100, [start + offset], 1)
+        source = self.write("kernel.data", data.content)
+        symbols = self.write("kallsyms", b"ffffffff81000000 T first\nffffffff81000100 T second\nffffffff81000180 t third\n"
+                                         b"ffffffff81000200 T end\n")
+        named = self.convert(source, "--kallsyms", symbols)
+        self.assertEqual(sorted(named.stacks), [(["app", "first_[k]"], 3), (["app", "second_[k]"], 2), (["app", "third_[k]"], 1)])
+        self.assertRegex(self.report(source, "--top", "--kallsyms", symbols), r"3\s+50.0 %\s+first\s")
+        plain = self.convert(source)
+        self.assertEqual(sorted((frames[-1].split("+")[0], count) for frames, count in plain.stacks),
+                         [("[kernel", 1), ("[kernel", 2), ("[kernel", 3)], "never named by another kernel's symbols")
+        self.assertIn("--kallsyms", self.report(source, "--summary"))
+        zeros = self.write("zeros", b"0000000000000000 T first\n0000000000000000 T second\n")
+        self.assertIn("kptr_restrict", self.report(source, "--summary", "--kallsyms", zeros))
+
+    def test_build_id_table(self):
+        """Of another machine's recording the files are known by the build-ids that perf notes, and by nothing else."""
+        notes = subprocess.run([harness.tool("readelf"), "-n", self.program], capture_output=True, text=True, check=True).stdout
+        if "Build ID:" not in notes:
+            self.skipTest("needs a linker that makes build-ids")
+        build_id = bytes.fromhex(notes.split("Build ID:")[1].split()[0])
+
+        def leaves(*ids):
+            data = perfdata.PerfData(self.program)
+            data.add_feature(perfdata.HOSTNAME, "elsewhere")
+            for entry in ids:
+                data.add_build_id(self.program, entry)
+            data.add_metric("cpu-clock", perfdata.CPU_CLOCK, 1_000_000)
+            data.add_thread(100, "app")
+            data.map_program()
+            data.add_sample("cpu-clock", 100, [self.symbols["main"][0] + 5], 1)
+            return [frames[-1].split("+")[0] for frames, _ in self.convert(self.write("ids.data", data.content)).stacks]
+
+        self.assertEqual(leaves(build_id), ["main"])
+        self.assertEqual(leaves(), ["[nofp_gcc"], "inodes of another machine say nothing")
+        self.assertEqual(leaves(bytes(reversed(build_id))), ["[nofp_gcc"], "another build")
+        self.assertEqual(leaves(build_id, bytes(reversed(build_id))), ["[nofp_gcc"], "two builds of one path")
 
     def test_no_inline(self):
         caller, _ = self.inside("call_function")

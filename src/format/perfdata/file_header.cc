@@ -106,9 +106,9 @@ Result<std::vector<FileEvent>> read_events(ByteSource& source, const Section& at
 }
 
 // The table of feature sections follows the data, one entry per set bit.
-Result<void> read_features(ByteSource& source, std::span<const uint64_t> bits, const Section& data, bool swap,
-                           event::SessionInfo& info, std::vector<FileEvent>& events, Diagnostics& diagnostics) {
-  uint64_t at = data.offset + data.size;
+Result<void> read_features(ByteSource& source, std::span<const uint64_t> bits, bool swap, FileHeader& header,
+                           event::SessionInfo& info, Diagnostics& diagnostics) {
+  uint64_t at = header.data.offset + header.data.size;
   for (uint32_t feature = 0; feature < kFeatureBits; feature++) {
     if (!(bits[feature / 64] >> (feature % 64) & 1)) continue;
     if (!inside({at, 16}, source.size())) {
@@ -127,7 +127,8 @@ Result<void> read_features(ByteSource& source, std::span<const uint64_t> bits, c
     }
     if (section.size > kMostFeatureBytes) continue;
     auto bytes = TRY(read_section_bytes(source, section));
-    apply_feature(feature, bytes, swap, info, events);
+    if (feature == kFeatureBuildId) header.build_ids.add_table(bytes, swap);
+    else apply_feature(feature, bytes, swap, info, header.events);
   }
   return {};
 }
@@ -178,7 +179,7 @@ Result<FileHeader> read_file_header(ByteSource& source, bool swap, event::Sessio
     header.finished = false;
     header.data.size = source.size() - header.data.offset;
   } else if (inside(header.data, source.size())) {
-    TRY(read_features(source, bits, header.data, swap, info, header.events, diagnostics));
+    TRY(read_features(source, bits, swap, header, info, diagnostics));
   }
   return header;
 }

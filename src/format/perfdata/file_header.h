@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "event/event.h"
 #include "format/perfdata/attributes.h"
+#include "format/perfdata/build_ids.h"
 #include "format/perfdata/byte_source.h"
 
 namespace cprof::format::perfdata {
@@ -19,6 +20,7 @@ struct Section {
 struct FileHeader {
   std::vector<FileEvent> events;
   Section data;            // within the file
+  BuildIds build_ids;
   bool finished = true;    // false: perf was cut off before it wrote the sizes; data goes to the end of the file
 };
 

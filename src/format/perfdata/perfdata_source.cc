@@ -47,6 +47,7 @@ Result<void> PerfDataSource::play(event::EventSink&) {
   if (size.u64() != kPipeHeaderBytes) {
     FileHeader header = TRY(read_file_header(source_, swap_, info_, *diagnostics_));
     for (FileEvent& event : header.events) add_event(std::move(event));
+    build_ids_ = std::move(header.build_ids);
     source_.seek(header.data.offset);
     end = header.data.offset + header.data.size;
     if (!header.finished)
@@ -114,6 +115,7 @@ Result<void> PerfDataSource::handle_perfs(const RawRecord& record, RecordStream*
   switch (record.type) {
     case kHeaderAttr: add_attr(payload); return {};
     case kEventUpdate: rename_event(payload); return {};
+    case kHeaderBuildId: build_ids_.add_table(record.bytes, swap_); return {};
     case kFinishedRound: return finish_round(record);
     case kHeaderFeature: {
       uint64_t feature = in.u64();
@@ -254,6 +256,8 @@ Result<void> PerfDataSource::deliver(std::span<const std::byte> bytes) {
       return {};
   }
   last_ns_ = std::max(last_ns_, event::time_of(event_));
+  auto* mmap = std::get_if<event::Mmap>(&event_);
+  if (mmap && mmap->build_id.empty() && !own_capture_) mmap->build_id = build_ids_.find(mmap->path);
   TRY(ensure_begun());
   return sink_->on_event(event_);
 }

@@ -6,6 +6,7 @@
 #include "event/record_sorter.h"
 #include "format/format.h"
 #include "format/perfdata/attributes.h"
+#include "format/perfdata/build_ids.h"
 #include "format/perfdata/byte_source.h"
 #include "format/perfdata/inflate_records.h"
 #include "format/perfdata/record_stream.h"
@@ -45,6 +46,7 @@ class PerfDataSource final : public event::EventSource {
   bool own_capture_ = false;  // our session record was seen: events are in order, ids are ours
   std::vector<FileEvent> events_;
   event::SessionInfo info_;
+  BuildIds build_ids_;
   std::unique_ptr<event::RecordDecoder> decoder_;
   event::RecordSorter sorter_;
   RecordInflater inflater_;

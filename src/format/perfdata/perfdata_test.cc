@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "event/perf_record.h"
+#include "format/perfdata/build_ids.h"
 #include "format/perfdata/layout.h"
 #include "format/perfdata/raw_writer.h"
 
@@ -252,6 +253,34 @@ TEST(PerfData, UnknownRecordsAndFeaturesAreSkippedAndCounted) {
   ASSERT_TRUE(played.result);
   EXPECT_EQ(played.recorder.times.size(), 2u);
   EXPECT_EQ(played.diagnostics.count("records_unknown"), 8u);
+}
+
+// One entry of the build-id table: a record header, a pid, the id, its length or zeros, the name.
+Bytes build_id_entry(bool swap, std::string_view path, size_t id_bytes, bool with_size, char first) {
+  FileBuilder entry(swap);
+  size_t name_bytes = (path.size() + 8) / 8 * 8;
+  entry.record_header(perfdata::kHeaderBuildId, with_size ? 0x8000 : 0, 8 + 4 + 24 + name_bytes).put(int32_t{-1});
+  for (size_t i = 0; i < 24; i++) entry.put(i < id_bytes ? static_cast<char>(first + i) : i == 20 && with_size ? static_cast<char>(id_bytes) : char{0});
+  for (size_t i = 0; i < name_bytes; i++) entry.put(i < path.size() ? path[i] : char{0});
+  return entry.bytes();
+}
+
+TEST_P(BothOrders, BuildIdTable) {
+  perfdata::BuildIds ids;
+  Bytes table;
+  for (const Bytes& entry : {build_id_entry(GetParam(), "/bin/a", 20, false, 1), build_id_entry(GetParam(), "/bin/md5", 16, false, 1),
+                             build_id_entry(GetParam(), "/bin/short", 8, true, 1), build_id_entry(GetParam(), "/bin/zero", 0, false, 1),
+                             build_id_entry(GetParam(), "/bin/two", 20, true, 1), build_id_entry(GetParam(), "/bin/two", 20, true, 2)})
+    table.insert(table.end(), entry.begin(), entry.end());
+  ids.add_table(table, GetParam());
+  EXPECT_EQ(ids.find("/bin/a").size(), 20u);
+  EXPECT_EQ(ids.find("/bin/a")[19], std::byte{20});
+  EXPECT_EQ(ids.find("/bin/md5").size(), 16u) << "older tables fill up with zeros";
+  EXPECT_EQ(ids.find("/bin/short").size(), 8u);
+  EXPECT_TRUE(ids.find("/bin/zero").empty());
+  EXPECT_TRUE(ids.find("/bin/two").empty()) << "two builds of one path: which was mapped is not told";
+  EXPECT_TRUE(ids.find("/bin/none").empty());
+  for (size_t cut = 0; cut < table.size(); cut++) perfdata::BuildIds().add_table(std::span(table).first(cut), GetParam());
 }
 
 TEST(PerfData, SectionFarOutsideTheFileIsNamed) {

@@ -1,5 +1,5 @@
 // A header is read from its time, the only part with a fixed shape, outwards: comm may hold spaces, digits, colons,
-// slashes and brackets. A frame is read from both ends: the address in front, the module in the last parentheses.
+// slashes and brackets. Where no time was printed, the last "tid event:" or "tid period event:" takes its place. A frame is read from both ends: the address in front, the module in the last parentheses.
 #include "format/text/text_lines.h"
 
 #include <algorithm>
@@ -80,9 +80,37 @@ void parse_back(std::string_view back, TextHeader& header) {
   std::string_view first = back.substr(0, blank);
   if (all_digits(first) && parse_number(first, header.period))
     back = blank == back.npos ? std::string_view() : trim(back.substr(blank));
-  size_t end = back.find_first_of(kBlank);
+  size_t end = std::min(back.find_first_of(kBlank), back.size());
   header.event = back.substr(0, end);
+  header.rest = trim(back.substr(end));
   while (header.event.ends_with(':')) header.event.remove_suffix(1);
+}
+
+bool is_event(std::string_view word) {
+  bool letter = !word.empty() && ((word[0] >= 'a' && word[0] <= 'z') || (word[0] >= 'A' && word[0] <= 'Z'));
+  return letter && word.size() > 1 && word.ends_with(':');
+}
+
+// "comm tid event:", "comm pid/tid [cpu] period event: rest".
+std::optional<TextHeader> parse_header_without_time(std::string_view line) {
+  size_t colon = line.find(": ");
+  std::string_view front = trim(colon == line.npos ? line : line.substr(0, colon + 1));
+  std::string_view event = take_last_word(front);
+  TextHeader header;
+  if (!is_event(event) || front.empty()) return std::nullopt;
+  std::string_view before = front, period = take_last_word(before);
+  bool is_period = all_digits(period) && !before.empty() && before.find_first_of(kDigits) != before.npos;
+  if (is_period) {
+    TextHeader with_period;
+    parse_front(before, with_period);
+    is_period = with_period.tid >= 0 && parse_number(period, with_period.period);
+    if (is_period) header = with_period;
+  }
+  if (!is_period) parse_front(front, header);
+  if (header.tid < 0) return std::nullopt;
+  header.event = event.substr(0, event.find_last_not_of(':') + 1);
+  if (colon != line.npos) header.rest = trim(line.substr(colon + 2));
+  return header;
 }
 
 // "name+0x1f": a hexadecimal offset and nothing else behind the last plus.
@@ -100,7 +128,8 @@ std::string_view take_module(std::string_view& rest) {
   if (!rest.ends_with(')')) return {};
   constexpr std::string_view kDeleted = " (deleted))";
   size_t limit = rest.ends_with(kDeleted) ? rest.size() - kDeleted.size() : rest.size();
-  size_t open = rest.substr(0, limit).rfind(" (");
+  size_t open = rest.find(" (/");  // a path may hold blanks and parentheses itself
+  if (open == rest.npos) open = rest.substr(0, limit).rfind(" (");
   size_t skip = 2;
   if (open == rest.npos) {
     if (!rest.starts_with('(')) return {};
@@ -125,7 +154,7 @@ std::optional<TextHeader> parse_header(std::string_view line) {
     parse_back(line.substr(colon + 1), header);
     return header;
   }
-  return std::nullopt;
+  return parse_header_without_time(line);
 }
 
 std::optional<TextFrame> parse_frame(std::string_view line) {
@@ -144,6 +173,26 @@ std::optional<TextFrame> parse_frame(std::string_view line) {
   frame.name = rest;
   take_offset(frame);
   return frame;
+}
+
+bool is_header_of_hex_comm(const TextFrame& frame) {
+  TextHeader ids;
+  return !frame.name.empty() && kDigits.find(frame.name[0]) != kDigits.npos &&
+         parse_ids(frame.name.substr(0, frame.name.find_first_of(kBlank)), ids);
+}
+
+// An address has 4 digits at least here, else a tracepoint's numbers would be taken for one.
+std::optional<TextFrame> parse_trailing_frame(std::string_view rest) {
+  rest = trim(rest.substr(0, rest.find(" => ")));
+  for (size_t end = rest.size(); rest.ends_with(')') && end > 0;) {
+    size_t blank = rest.find_last_of(kBlank, end - 1);
+    size_t start = blank == rest.npos ? 0 : blank + 1;
+    std::string_view word = rest.substr(start, end - start);
+    uint64_t address = 0;
+    if (parse_number(word, address, 16) && (word.size() >= 4 || word == "0")) return parse_frame(rest.substr(start));
+    end = blank == rest.npos ? 0 : blank;
+  }
+  return std::nullopt;
 }
 
 }  // namespace cprof::format

@@ -7,7 +7,8 @@
 
 namespace cprof::format {
 
-// "comm pid/tid [cpu] sec.usec: period event:"; pid, cpu and period may be missing.
+// "comm pid/tid [cpu] sec.usec: period event:"; pid, cpu, period, comm and the ids may be missing. Without the time the ids
+// and the event must be there. Some tools print the only frame behind the event, on the same line.
 struct TextHeader {
   std::string_view comm;
   int32_t pid = -1, tid = -1;   // -1: not given
@@ -15,6 +16,7 @@ struct TextHeader {
   uint64_t time_ns = 0;
   int64_t period = 0;           // 0: not given
   std::string_view event;       // "" when not given
+  std::string_view rest;        // what follows the event: a tracepoint's fields, a frame, nothing
 };
 std::optional<TextHeader> parse_header(std::string_view line);
 
@@ -28,5 +30,10 @@ struct TextFrame {
   bool has_offset = false;
 };
 std::optional<TextFrame> parse_frame(std::string_view line);
+// Whether a line that parse_frame() takes is a header whose comm happens to be hexadecimal ("ab 12/12 1.0: x:").
+bool is_header_of_hex_comm(const TextFrame& frame);
+// The frame at the end of what follows the event, "1000 f+0x4 (/b)"; of a branch, "jmp 1000 f (/b) => 2000 g (/b)", where
+// it comes from.
+std::optional<TextFrame> parse_trailing_frame(std::string_view rest);
 
 }  // namespace cprof::format

@@ -42,15 +42,16 @@ class TextReader {
   void add_line(std::string_view line) {
     if (line.find_first_not_of(" \t") == line.npos) return finish_sample();
     if (line.starts_with('#')) return;
-    if (in_sample_) {
-      bool indented = line.front() == ' ' || line.front() == '\t';
-      if (auto frame = indented ? parse_frame(line) : std::nullopt) return add_frame(*frame);
-    }
+    bool indented = line.front() == ' ' || line.front() == '\t';
+    auto frame = in_sample_ && indented ? parse_frame(line) : std::nullopt;
+    if (frame && !is_header_of_hex_comm(*frame)) return add_frame(*frame);
     if (auto header = parse_header(line)) {
       finish_sample();
       begin_sample(*header);
       return;
     }
+    if (!frame && in_sample_) frame = parse_frame(line);  // some copies have lost their indentation
+    if (frame) return add_frame(*frame);
     if (!malformed_++) first_malformed_ = lines_.line_number();
     builder_.profile().diagnostics.add("text_malformed_lines", Severity::kDataLoss,
                                        "lines that are neither a sample's header nor a frame were left out", 1,
@@ -66,11 +67,13 @@ class TextReader {
     sample_.metric = metric(header.event.empty() ? "samples" : header.event);
     if (header.tid >= 0 || !header.comm.empty()) sample_.thread = thread(header);
     any_time_ |= header.time_ns != 0;
+    if (header.rest.empty()) return;
+    if (auto frame = parse_trailing_frame(header.rest)) add_frame(*frame);
   }
 
   void add_frame(const TextFrame& frame) {
     const bool is_unknown = frame.name.empty() || frame.name == profile::kUnknownFrame;
-    if (frame.address == 0 && is_unknown && !frame.is_inlined) return;  // how a sample without a stack is written
+    is_no_stack_ = frame.address == 0 && is_unknown && !frame.is_inlined && path_.empty() && pending_.empty();
     FrameKind kind = kind_of(frame);
     if (path_.empty() && pending_.empty()) sample_.in_kernel = kind == FrameKind::kKernel;
     StringId text = is_unknown ? name_of_module(frame.module) : builder_.intern(frame.name);
@@ -108,11 +111,12 @@ class TextReader {
       path_.push_back(named({}));
       pending_.clear();
     }
+    if (is_no_stack_) path_.clear();
     std::reverse(path_.begin(), path_.end());
     sample_.site = builder_.stack(path_);
     builder_.add_sample(sample_);
     path_.clear();
-    in_sample_ = false;
+    in_sample_ = is_no_stack_ = false;
   }
 
   static FrameKind kind_of(const TextFrame& frame) {
@@ -178,6 +182,7 @@ class TextReader {
   ProfileBuilder builder_;
   profile::Sample sample_;
   bool in_sample_ = false, any_time_ = false;
+  bool is_no_stack_ = false;               // the only frame so far is how a sample without a stack is written
   std::vector<profile::LocationId> path_;  // leaf first
   std::vector<profile::Line> pending_;     // of the frame to come, innermost first
   std::unordered_map<std::string, profile::LocationId> locations_;
@@ -189,7 +194,7 @@ class TextReader {
 
 }  // namespace
 
-// A header, then a frame, an empty line or the end.
+// A header, then a frame, an empty line, the next header or the end.
 bool sniff_text(std::span<const std::byte> head) {
   std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   if (text.find('\0') != text.npos) return false;
@@ -200,7 +205,7 @@ bool sniff_text(std::span<const std::byte> head) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     bool is_blank = line.find_first_not_of(" \t") == line.npos;
     if (!seen_header && (is_blank || line.starts_with('#'))) continue;
-    if (seen_header) return is_blank || ((line.front() == ' ' || line.front() == '\t') && parse_frame(line));
+    if (seen_header) return is_blank || parse_frame(line) || parse_header(line);
     auto header = parse_header(line);
     if (!header || (header->tid < 0 && header->event.empty())) return false;
     seen_header = true;

@@ -95,6 +95,26 @@ TEST(TextLines, HeadersOfEveryShape) {
   ASSERT_TRUE(h);
   EXPECT_EQ(h->comm, "a:b/c");
   EXPECT_EQ(h->event, "sched:sched_switch");
+  h = parse_header("func_ab 15294 cpu-clock: ");
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->comm, "func_ab");
+  EXPECT_EQ(h->tid, 15294);
+  EXPECT_EQ(h->period, 0);
+  EXPECT_EQ(h->event, "cpu-clock");
+  h = parse_header("GC Thread#2  12/34 [002]     250000 cycles:u:");
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->comm, "GC Thread#2");
+  EXPECT_EQ(h->pid, 12);
+  EXPECT_EQ(h->tid, 34);
+  EXPECT_EQ(h->cpu, 2u);
+  EXPECT_EQ(h->period, 250000);
+  EXPECT_EQ(h->event, "cycles:u");
+  h = parse_header(" 21332 cycles:");
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->comm, "");
+  EXPECT_EQ(h->tid, 21332);
+  for (std::string_view none : {"events: Ir", "  12: 0x4 5", "Mon 3 12:00: x", "fn 12", "Samples: 3", "a b cycles:"})
+    EXPECT_FALSE(parse_header(none)) << none;
   EXPECT_FALSE(parse_header("no header: here"));
   EXPECT_FALSE(parse_header("a 1 99999999999999999999.0: x:"));
 }
@@ -112,6 +132,7 @@ TEST(TextLines, FramesOfEveryShape) {
            {" 1 operator+ (/b)", "operator+", "/b"},
            {" 1 foo+0xbar (/b)", "foo+0xbar", "/b"},
            {" 1 f+0x1 (/tmp/x (deleted))", "f", "/tmp/x (deleted)"},
+           {" 1 f(int)+0x1 (/opt/my app (copy)/x)", "f(int)", "/opt/my app (copy)/x"},
            {" 1 [unknown] ([unknown])", "[unknown]", "[unknown]"}}) {
     auto frame = parse_frame(c.line);
     ASSERT_TRUE(frame) << c.line;
@@ -132,6 +153,64 @@ TEST(TextReader, NamelessCodeIsCalledAfterItsModule) {
   ASSERT_TRUE(profile);
   EXPECT_EQ(folded(*profile), "a;[unknown];[unknown];[libpthread-2.19.so] 1\n");
   EXPECT_EQ(written(*profile), text);
+}
+
+// A frame at address 0 is how a sample without a stack is written only when it is the only one.
+TEST(TextReader, UnknownFramesAmongOthersStay) {
+  auto profile = read_bytes(text_format(), "a 1 1.0: x:\n\t10 f (/b)\n\t0 [unknown] ([unknown])\n\n"
+                                           "a 1 2.0: x:\n\t0 [unknown] ([unknown])\n\t10 f (/b)\n\n"
+                                           "a 1 3.0: x:\n\t0 [unknown] ([unknown])\n\n");
+  ASSERT_TRUE(profile);
+  EXPECT_EQ(folded(*profile), "a;[unknown] 1\na;[unknown];f 1\na;f;[unknown] 1\n");
+  EXPECT_EQ(std::ranges::count_if(profile->samples, [](auto& s) { return s.site.valid(); }), 2);
+}
+
+TEST(TextReader, WithoutTimesOrIndentation) {
+  auto profile = read_bytes(text_format(), "java 12 cycles:\nffffffff8103d0ca msr ([kernel.kallsyms])\n7f72 base(int) const (/l.so)\n\n"
+                                           "ab 7 cycles:\n\t10 f (/b)\n ab 7/7 [001] 5 cycles:\n\t10 f (/b)\n");
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_FALSE(profile->timed());
+  EXPECT_EQ(total(*profile, "cycles"), 7);
+  EXPECT_EQ(folded(*profile), "ab;f 6\njava;base(int) const;msr_[k] 1\n");
+}
+
+// The frame may stand behind the event, after a tracepoint's fields, or be a branch's two ends.
+TEST(TextReader, FramesOnTheLineOfTheirSample) {
+  auto profile = read_bytes(text_format(), " cafe 9 1.000001:   1 x:   7fa68b1f2d84 start+0x4 (/ld.so)\n"
+                                           " cafe 9 1.000002:   1 x:  jmp   40bb19 from+0x9 (/b) =>   40bab9 to+0x2 (/b)\n"
+                                           " cafe 9 1.000003:   1 x: 259,76 R 4096 () 57 + 8 [0] ffffffff8beead90 io ([kernel])\n"
+                                           " cafe 9 1.000004:   1 x: prev=1234 (quiet)\n");
+  ASSERT_TRUE(profile);
+  EXPECT_EQ(folded(*profile), "cafe;[unknown] 1\ncafe;from 1\ncafe;io_[k] 1\ncafe;start 1\n");
+  EXPECT_EQ(profile->diagnostics.count("text_malformed_lines"), 0u);
+}
+
+// What PowerShell's redirection writes, and what Windows' editors put in front.
+TEST(TextReader, MarkedEncodings) {
+  const std::string text = "a\u00e9\U0001f600 1 1.0: x:\n\t10 f (/b)\n";
+  const char16_t wide[] = u"a\u00e9\U0001f600 1 1.0: x:\n\t10 f (/b)\n";
+  std::string little = "\xff\xfe", big = "\xfe\xff";
+  for (const char16_t* c = wide; *c; ++c) {
+    char low = static_cast<char>(*c & 0xff), high = static_cast<char>(*c >> 8);
+    (little += low) += high;
+    (big += high) += low;
+  }
+  for (const std::string& bytes : {text, "\xef\xbb\xbf" + text, little, big}) {
+    const FormatInfo* info = find_by_content(as_span(bytes));
+    ASSERT_TRUE(info);
+    EXPECT_EQ(info->name, "text");
+    auto profile = read_bytes(text_format(), bytes);
+    ASSERT_TRUE(profile) << profile.error().message;
+    EXPECT_EQ(folded(*profile), "a\u00e9\U0001f600;f 1\n");
+  }
+  // Longer than a piece of the conversion, and cut inside a character.
+  std::string many = "\xff\xfe";
+  for (int i = 0; i < 30'000; ++i)
+    for (char c : std::string_view("main;f 1\n")) (many += c) += '\0';
+  many += "\x3d";
+  auto stacks = read_bytes(folded_format(), many);
+  ASSERT_TRUE(stacks) << stacks.error().message;
+  EXPECT_EQ(folded(*stacks), "main;f 30000\n");
 }
 
 TEST(TextReader, OffsetsDoNotSplitFunctions) {
