@@ -88,8 +88,9 @@ def libraries_of(program):
     return re.findall(r"=> (/\S+) \(", text) + re.findall(r"^\s*(/\S+) \(", text, re.MULTILINE)
 
 
-def initramfs(cprof, programs, script):
-    """Bytes of the archive: programs are paths and lie in /programs in the guest, script is what /init runs."""
+def initramfs(cprof, programs, script, texts):
+    """Bytes of the archive: programs are paths and lie in /programs in the guest, script is what /init runs, texts are more
+    files of the guest by their paths."""
     archive = Cpio()
     for folder in ("/proc", "/sys", "/dev", "/tmp", "/root"):
         archive.folder(folder)
@@ -99,8 +100,11 @@ def initramfs(cprof, programs, script):
         beside = os.path.dirname(program) + "/"
         archive.copy(program, "/programs/" + os.path.basename(program))
         for library in libraries_of(program):
-            # Libraries of the test programs are found beside them, all others where they are here.
-            archive.copy(library, "/programs/" + os.path.basename(library) if library.startswith(beside) else library)
+            archive.copy(library, library)
+            if library.startswith(beside):  # one found by $ORIGIN
+                archive.copy(library, "/programs/" + os.path.basename(library))
+    for path, text in texts.items():
+        archive.file(path, text.encode())
     archive.file("/init", (INIT + script + FINISH).encode())
     return archive.bytes()
 
