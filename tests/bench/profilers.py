@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "live", "lib"))
-from backends import bpf_finding
+from backends import WORKS, bpf_state
 from harness import Summary
 from measure import Cost, run
 from perf_data import facts_of
@@ -46,6 +46,8 @@ class Nothing:
 
     def record(self, command, event, folder):
         return Recording(run(command), 0, 0, 0, 0)
+
+    collect = record
 
 
 class Cprof:
@@ -111,7 +113,9 @@ class Bpftrace:
         probe = f"software:{event.every}:1" if event.every else f"profile:hz:{event.hz}"
         comm = os.path.basename(command[0])[:15]
         program = f'{probe} /comm == "{comm}"/ {{ @[ustack, comm] = count(); }}'
-        cost = run(["env", "BPFTRACE_CACHE_USER_SYMBOLS=1", "bpftrace", "-o", text, "-e", program, "-c", " ".join(command)])
+        # With the default of 4,096 keys most stacks of a long run would be dropped unsaid.
+        settings = ["env", "BPFTRACE_CACHE_USER_SYMBOLS=1", "BPFTRACE_MAP_KEYS_MAX=131072"]
+        cost = run([*settings, "bpftrace", "-o", text, "-e", program, "-c", " ".join(command)])
         lost = sum(int(number) for number in re.findall(r"Lost (\d+) events", cost.stderr))
         return Recording(cost, os.path.getsize(text), None, lost, None)
 
@@ -131,8 +135,8 @@ def runs_bpftrace():
 def profilers(cprof):
     """Those that this machine can run; each of the others is told on stderr with its reason."""
     out = [Nothing(), Cprof(cprof, "perf")]
-    mark, words = bpf_finding(cprof)
-    if mark == "ok":
+    state, words = bpf_state(cprof)
+    if state == WORKS:
         out.append(Cprof(cprof, "bpf"))
     else:
         print(f"left out: cprof bpf: {words}", file=sys.stderr)

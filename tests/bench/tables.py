@@ -16,6 +16,9 @@ def page(results):
         if name in parts:
             blocks.append(section(parts[name]))
     blocks.append(losses_section(parts))
+    left_out = [f"- {name}: {why}" for name, why in results.get("left_out", {}).items()]
+    if left_out:
+        blocks.append("\n".join(["Left out, since it failed:", "", *left_out]))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -29,7 +32,7 @@ def machine_words(results):
 # --- columns of measurements ------------------------------------------------------------------------------------------
 
 def names_in(rounds):
-    return list(rounds[0])
+    return list({name: None for row in rounds for name in row})
 
 
 def column(rounds, name, key):
@@ -49,11 +52,11 @@ def ratios(rounds, name, to, key):
 
 def added(rounds, name, key, baseline="none"):
     """What a profiler adds to the target's own figure of the same round."""
-    return [row[name][key] - row[baseline][key] for row in rounds]
+    return [row[name][key] - row[baseline][key] for row in rounds if name in row]
 
 
 def added_percent(rounds, name, key="target_s", baseline="none"):
-    return [100 * (row[name][key] / row[baseline][key] - 1) for row in rounds]
+    return [100 * (row[name][key] / row[baseline][key] - 1) for row in rounds if name in row]
 
 
 def show(value, digits=2, scale=1.0):

@@ -17,8 +17,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "lib"))
 import harness
-from backends import bpf_finding, built_backends
-from leftovers import BpfObjects, kernel_complaints, special_descriptors
+from backends import WORKS, bpf_state, built_backends
+from leftovers import BpfObjects, bpf_objects_of, kernel_complaints, special_descriptors
 
 SHORT_PROCESSES, SHORT_MS = 5000, 2
 SHARERS, SHARED_MB, SHARED_LIMIT_MB = 200, 150, 300
@@ -37,10 +37,10 @@ class Conditions(harness.Live):
         self.addCleanup(self.check_kernel_log)
 
     def need_bpf(self):
-        mark, words = bpf_finding(harness.CPROF)
-        if mark != "ok" and not os.path.exists("/sys/kernel/btf/vmlinux"):
+        state, words = bpf_state(harness.CPROF)
+        if state != WORKS and not os.path.exists("/sys/kernel/btf/vmlinux"):
             self.skipTest("needs BTF")
-        self.assertEqual(mark, "ok", f"this machine has what the eBPF backend needs: {words}")
+        self.assertEqual(state, WORKS, f"this machine has what the eBPF backend needs: {words}")
 
     def check_kernel_log(self):
         if self.complaints is not None:
@@ -101,9 +101,9 @@ class Killed(Conditions):
         target = self.start_target("two_busy", "30")
         recorder = self.start_recording("-p", str(target.pid), "-d", "25", "-o", self.path("out.folded"))
         self.wait_until_sampling(recorder)
-        held = objects.new(recorder.pid)
+        held = bpf_objects_of(recorder.pid)
         if self.backend == "bpf":
-            self.assertTrue(any(kind == "prog" for kind, _ in held), "the BPF backend has a program in the kernel")
+            self.assertTrue(any(kind == "prog" for kind, _ in held & objects.now()), "the BPF backend has a program in the kernel")
         os.kill(recorder.pid, signal.SIGKILL)
         recorder.wait()
         self.assertEqual(objects.left_of(held), set(), "BPF objects that outlive their process")
@@ -128,7 +128,7 @@ class Killed(Conditions):
         for delay in (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5):
             recorder = self.start_recording("-p", str(target.pid), "-d", "25", "-o", self.path("out.folded"))
             time.sleep(delay)
-            held |= objects.new(recorder.pid)
+            held |= bpf_objects_of(recorder.pid)
             os.kill(recorder.pid, signal.SIGKILL)
             recorder.wait()
         self.assertEqual(objects.left_of(held), set())

@@ -1,26 +1,27 @@
-"""Which sampling backends a cprof program has, and which of them this machine lets run: asked of the program itself."""
+"""Which sampling backends a cprof program has, and whether the eBPF one runs here: found out by trying, not by reading of it."""
 
-import re
+import os
+import shutil
 import subprocess
+import tempfile
+
+WORKS, FAILS, ABSENT = "works", "fails", "absent"
 
 
-def bpf_finding(cprof):
-    """(mark, words) of `cprof doctor` about the eBPF backend; the mark is 'ok' where it can run."""
-    done = subprocess.run([cprof, "doctor"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=60)
-    return finding_in(done.stdout)
+def bpf_state(cprof):
+    """(state, words): WORKS, FAILS here with the program's words, or ABSENT from the program."""
+    with tempfile.TemporaryDirectory(prefix="cprof-test-") as folder:
+        command = [cprof, "record", "-q", "--backend", "bpf", "-o", os.path.join(folder, "out.folded"), "--", shutil.which("true")]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              errors="replace", timeout=60)
+    return state_of(done.returncode, done.stderr.strip())
 
 
-def finding_in(text):
-    found = re.search(r"^(\S+)\s+eBPF backend\s+(.*)$", text, re.MULTILINE)
-    return (found[1], found[2]) if found else ("none", "cprof doctor says nothing of an eBPF backend")
-
-
-def has_bpf(cprof):
-    """Built in, whether or not this machine lets it run."""
-    mark, words = bpf_finding(cprof)
-    return mark != "none" and "not built" not in words
+def state_of(status, words):
+    if status == 0:
+        return WORKS, ""
+    return (ABSENT if "not supported yet" in words or "not built" in words else FAILS), words
 
 
 def built_backends(cprof):
-    return ["perf"] + (["bpf"] if has_bpf(cprof) else [])
+    return ["perf"] + (["bpf"] if bpf_state(cprof)[0] != ABSENT else [])

@@ -9,38 +9,43 @@ import time
 
 import harness
 
+HELD = re.compile(r"^(prog|map|link)_id:\s*(\d+)", re.MULTILINE)
 COMPLAINT = re.compile(r"BUG:|WARNING:|Oops|general protection|kernel NULL pointer|rcu.*stall|soft lockup|blocked for more than")
 
 
 class BpfObjects:
-    """The kernel's BPF programs and maps by kind and id. What appears while another process uses BPF cannot be told from ours,
-    so only what nobody holds open counts as left behind."""
+    """The kernel's BPF programs, maps and links, by kind and id."""
 
     def __init__(self):
         self.bpftool = harness.tool("bpftool")
-        self.before = set(self.now())
 
     def now(self):
-        """{(kind, id): pids that hold it open}"""
-        found = {}
+        found = set()
         for kind in ("prog", "map", "link"):
             done = subprocess.run([self.bpftool, "-j", kind, "list"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=30)
-            rows = json.loads(done.stdout or b"[]")
-            found.update({(kind, row["id"]): [holder["pid"] for holder in row.get("pids", [])] for row in rows if "id" in row})
+            found |= {(kind, row["id"]) for row in json.loads(done.stdout or b"[]") if "id" in row}
         return found
-
-    def new(self, pid):
-        """What this process holds that was not there before."""
-        return {key for key, pids in self.now().items() if key not in self.before and pid in pids}
 
     def left_of(self, held, seconds=15):
         """Those of `held` that are still there when the kernel has had its time: it frees them after a grace period."""
         end = time.monotonic() + seconds
         while True:
-            left = held & set(self.now())
+            left = held & self.now()
             if not left or time.monotonic() > end:
                 return left
             time.sleep(0.3)
+
+
+def bpf_objects_of(pid):
+    """{(kind, id)} of what a process holds open; nothing when it is gone."""
+    held, folder = set(), f"/proc/{pid}/fdinfo"
+    try:
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name)) as file:
+                held |= {(kind, int(number)) for kind, number in HELD.findall(file.read())}
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return held
 
 
 def special_descriptors(pid):
