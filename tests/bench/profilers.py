@@ -18,7 +18,7 @@ from harness import Summary
 from measure import Cost, run
 from perf_data import facts_of
 
-UNITS = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9}
+UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 SCRIPT_SECONDS = 1800
 
 
@@ -66,7 +66,7 @@ class Cprof:
         out = os.path.join(folder, "out.folded")
         cost = run(self.command(command, event, ["-o", out], names))
         summary = Summary(cost.stderr)
-        read = re.search(r"([\d.]+) (B|KB|MB|GB) read", cost.stderr)
+        read = re.search(r"([\d.]+) (B|kB|MB|GB) read", cost.stderr)
         ring_bytes = round(float(read[1]) * UNITS[read[2]]) if read else None
         return Recording(cost, os.path.getsize(out), ring_bytes, summary.lost or 0, summary.samples)
 

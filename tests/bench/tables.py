@@ -29,6 +29,18 @@ def machine_words(results):
             f"start. {programs}. cprof of commit {versions.get('commit')}. The whole run took {results.get('minutes', 0)} minutes.")
 
 
+def summary(results):
+    """The one sentence for who reads no tables."""
+    part = results["parts"]["main"]
+    rounds, settings = part["rounds"], part["settings"]
+    took = lambda name: f"{show(median_of(rounds, name, 'cpu_s'))} s of CPU time and {show(median_of(rounds, name, 'rss_mb'), 0)} MB of memory"
+    ours = ", ".join(f"{name.replace(' ', chr(39) + 's ')} backend {took(name)}" for name in OURS if name in names_in(rounds))
+    theirs = "perf dwarf,16384"
+    return (f"Two busy threads with {settings['seconds']:g} s of work at {settings['hz']} Hz, from recording to folded stacks with names: {ours}; "
+            f"`perf record --call-graph dwarf,16384` with `perf script --no-inline` and folding {took(theirs)}, and "
+            f"{show(median_of(rounds, theirs, 'written_bytes'), 0, MEGABYTE)} MB of files.\n")
+
+
 # --- columns of measurements ------------------------------------------------------------------------------------------
 
 def names_in(rounds):

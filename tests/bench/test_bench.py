@@ -79,6 +79,12 @@ class Tables(unittest.TestCase):
         rounds = [{"a": {"x": 10}, "b": {"x": 1}}, {"a": {"x": 40}, "b": {"x": 2}}]
         self.assertEqual(tables.ratios(rounds, "a", "b", "x"), [10, 20])
 
+    def test_the_sentence(self):
+        row = {"cpu_s": 0.5, "rss_mb": 20, "written_bytes": 3e6}
+        results = {"parts": {"main": {"settings": {"seconds": 60, "hz": 999}, "rounds": [{"cprof perf": row, "perf dwarf,16384": row}]}}}
+        self.assertIn("cprof's perf backend 0.50 s of CPU time and 20 MB", tables.summary(results))
+        self.assertIn("and 3 MB of files", tables.summary(results))
+
     def test_the_faults_table(self):
         self.assertIn("| cprof perf | 30 (30 to 30) | 0 |", tables.faults_section(self.part(cprof_perf=30)))
 
