@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -58,6 +59,20 @@ def reveals_kernel_names():
         return int(names.readline().split()[0], 16) != 0
 
 
+def has_kernel_package(search="^linux-image-6[.]1[.].*-cloud-amd64$"):
+    """Whether apt names a cloud kernel and gives it: a download, for nothing less tells."""
+    if not runs("apt-get", "--version"):
+        return False
+    found = subprocess.run(["apt-cache", "search", "--names-only", search], capture_output=True, text=True).stdout.split()
+    with tempfile.TemporaryDirectory() as folder:
+        return bool(found) and subprocess.run(["apt-get", "-qq", "download", found[0]], cwd=folder, capture_output=True).returncode == 0
+
+
+def has_offline_switch():
+    path = Path("/sys/devices/system/cpu/cpu1/online")
+    return os.geteuid() == 0 and os.access(path, os.W_OK)
+
+
 # What a reason may begin with (a regular expression) and whether this machine has it. The first that fits counts.
 NEEDS = (
     (r"root or CAP_PERFMON|CAP_PERFMON|kernel samples", lambda: opens_event(PERF_TYPE_SOFTWARE, 0)),
@@ -72,6 +87,8 @@ NEEDS = (
     (r"mount\b", lambda: runs("unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt")),
     (r"namespaces", lambda: runs("unshare", "-fp", "true")),
     (r"cgroups", lambda: os.access("/sys/fs/cgroup/cgroup.controllers", os.R_OK) and os.geteuid() == 0),
+    (r"a Debian kernel package", has_kernel_package),
+    (r"CPU hotplug", has_offline_switch),
     (r"x86[-_]64", lambda: platform.machine() == "x86_64"),
     (r"aarch64", lambda: platform.machine() == "aarch64"),
     (r"(?:two|2) CPUs", lambda: len(os.sched_getaffinity(0)) >= 2),

@@ -1,6 +1,7 @@
 """CPU time, memory and written bytes of whole process trees, for the bench."""
 
 import os
+import re
 import signal
 import statistics
 import subprocess
@@ -52,6 +53,14 @@ def show_spread(values, digits=2):
     return f"{middle:.{digits}f} ({least:.{digits}f}-{most:.{digits}f})"
 
 
+def statistics_of(values):
+    """What a row of measurements is summed up as; p95 by nearest rank, so of few rounds it is the most."""
+    ordered = sorted(values)
+    rank = max(0, -(-95 * len(ordered) // 100) - 1)
+    return {"n": len(ordered), "mean": statistics.fmean(ordered), "sd": statistics.stdev(ordered) if len(ordered) > 1 else 0.0,
+            "median": statistics.median(ordered), "p95": ordered[rank], "least": ordered[0], "most": ordered[-1]}
+
+
 def machine():
     def first(path, key):
         with open(path) as file:
@@ -60,7 +69,7 @@ def machine():
     return {
         "cpu": first("/proc/cpuinfo", "model name"),
         "cpus": os.cpu_count(),
-        "kernel": os.uname().release,
+        "kernel": re.match(r"[\d.]*\d", os.uname().release)[0],
         "memory": first("/proc/meminfo", "MemTotal"),
         "load": os.getloadavg()[0],
     }

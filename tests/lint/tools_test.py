@@ -12,6 +12,7 @@ import check_licences  # noqa: E402
 import check_options  # noqa: E402
 import check_sizes  # noqa: E402
 import check_skips  # noqa: E402
+import gen_benchmarks  # noqa: E402
 import gen_verified  # noqa: E402
 
 
@@ -195,6 +196,17 @@ class Verified(Tree):
         self.assertEqual(claims["A2"], ["`Suite.Name` (src/a/b_test.cc)", "tests/live/x.py"])
         self.assertEqual(claims["CL10"], ["tests/live/x.py"])
         self.assertEqual(claims["A5"], ["`Suite.Name` (src/a/b_test.cc)"])
+
+
+class Benchmarks(unittest.TestCase):
+    def test_only_the_generated_part_changes_and_a_second_time_nothing(self):
+        text = "before\n" + gen_benchmarks.BEGIN + "old\n" + gen_benchmarks.END + "after\n"
+        page = gen_benchmarks.page_with(text, "new\n")
+        self.assertEqual(page, "before\n" + gen_benchmarks.BEGIN + "\nnew\n\n" + gen_benchmarks.END + "after\n")
+        self.assertEqual(gen_benchmarks.page_with(page, "new\n"), page)
+
+    def test_a_page_without_a_place_for_it_is_found(self):
+        self.assertIsNone(gen_benchmarks.page_with("before\n" + gen_benchmarks.BEGIN, "new\n"))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// children N: runs N short-lived processes (child_20ms, in the same folder), two at a time.
+// children N [MS]: runs N short-lived processes (child_20ms, in the same folder) of MS milliseconds, two at a time.
 #include <libgen.h>
 #include <limits.h>
 #include <spawn.h>
@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   char self[PATH_MAX] = "", child[PATH_MAX + 16];
   if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) return 1;
   snprintf(child, sizeof child, "%s/child_20ms", dirname(self));
-  char* child_argv[] = {child, NULL};
+  char* child_argv[] = {child, argc > 2 ? argv[2] : NULL, NULL};
   char* child_environment[] = {NULL};
   while (started < total || running > 0) {
     if (started < total && running < 2) {

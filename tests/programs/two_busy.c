@@ -1,11 +1,13 @@
-// Two busy threads with stacks of a dozen frames, for the bench. argv[2]: a file for its own CPU seconds, so that the
-// bench can tell them from the profiler's in one run.
+// two_busy SECONDS [FILE [ROUNDS]]: two busy threads with stacks of a dozen frames, for the bench. FILE gets its own CPU
+// seconds, so that the bench can tell them from the profiler's in one run. With ROUNDS each thread does that much work,
+// however long it takes, so that what a profiler takes of the program's time shows in those seconds.
 #include <pthread.h>
 #include <stdio.h>
 
 #include "work.h"
 
 static double deadline;
+static unsigned long fixed_rounds;
 
 NOINLINE unsigned climb(unsigned depth) {
   if (depth == 0) {
@@ -18,7 +20,9 @@ NOINLINE unsigned climb(unsigned depth) {
 }
 
 static void* start(void* unused) {
-  for (unsigned round = 0; now_seconds() < deadline; ++round) climb(5 + round % 10);
+  for (unsigned long round = 0; fixed_rounds ? round < fixed_rounds : now_seconds() < deadline; ++round) {
+    climb(5 + (unsigned)(round % 10));
+  }
   return unused;
 }
 
@@ -33,6 +37,7 @@ static int write_own_cpu(const char* path) {
 
 int main(int argc, char** argv) {
   deadline = deadline_from(argc, argv);
+  fixed_rounds = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
   pthread_t second;
   pthread_create(&second, NULL, start, NULL);
   start(NULL);

@@ -6,6 +6,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from backends import ABSENT, FAILS, WORKS, state_of
 from folded import Folded
 from harness import Summary
 from pftrace import Trace
@@ -32,6 +33,13 @@ class Wire(unittest.TestCase):
     def test_cut_message(self):
         with self.assertRaises(WireError):
             list(fields(field(1, "abc")[:-1]))
+
+
+class Backends(unittest.TestCase):
+    def test_what_the_program_says(self):
+        self.assertEqual(state_of(0, "")[0], WORKS)
+        self.assertEqual(state_of(2, "cprof: --backend bpf: not supported yet")[0], ABSENT)
+        self.assertEqual(state_of(1, "cprof: eBPF: no BTF"), (FAILS, "cprof: eBPF: no BTF"))
 
 
 class FoldedText(unittest.TestCase):
