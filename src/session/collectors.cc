@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "collect/bpf/support.h"
 #include "collect/perf/cpu_list.h"
 #include "collect/perf/perf_collector.h"
 #include "collect/perf/running_tasks.h"
@@ -71,8 +72,13 @@ Result<std::unique_ptr<RunningCollector>> make_perf(const RecordOptions& options
 
 }  // namespace
 
-Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options) {
-  if (options.backend == Backend::kBpf) return fail("--backend bpf: this build has no BPF backend; use --backend perf");
+Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options, Diagnostics& notes) {
+  if (options.backend == Backend::kPerf) return make_perf(options);
+  auto obstacle = collect::find_bpf_obstacle(collect::read_bpf_machine());
+  if (options.backend == Backend::kBpf)
+    return fail(obstacle ? "--backend bpf: " + obstacle->text() : "--backend bpf: this build has no BPF backend; use --backend perf");
+  if (obstacle)
+    notes.add("bpf_not_used", Severity::kNotice, "perf events were sampled, not BPF programs: " + obstacle->text());
   return make_perf(options);
 }
 

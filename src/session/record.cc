@@ -101,7 +101,8 @@ Result<Recorded> record(const RecordOptions& options, const std::function<void(c
   pipeline_options.journal = raw.get();
   pipeline_options.unwind = options.frame_pointers ? pipeline::UnwindMode::kFramePointer : pipeline::UnwindMode::kDwarf;
   pipeline::Pipeline pipeline(pipeline_options);
-  auto collector = TRY(make_collector(options));
+  Diagnostics notes;
+  auto collector = TRY(make_collector(options, notes));
 
   uint64_t cpu_before = own_cpu_ns();
   StopSignals signals;
@@ -122,6 +123,7 @@ Result<Recorded> record(const RecordOptions& options, const std::function<void(c
   recorded.command_status = collector->command_status();
   recorded.profile = pipeline.take();
   recorded.profile.diagnostics.merge(collector->get().diagnostics());
+  recorded.profile.diagnostics.merge(notes);
   if (raw && raw->dropped())
     recorded.profile.diagnostics.add("raw_events_dropped", Severity::kDataLoss,
                                      "events too large for the raw capture, which lacks them", raw->dropped());
