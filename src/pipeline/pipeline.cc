@@ -1,6 +1,7 @@
 #include "pipeline/pipeline.h"
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "pipeline/counts.h"
 #include "pipeline/modules.h"
@@ -9,6 +10,7 @@
 #include "pipeline/stack_interner.h"
 #include "pipeline/user_stack.h"
 #include "profile/builder.h"
+#include "profile/keep.h"
 #include "space/tracker.h"
 
 namespace cprof::pipeline {
@@ -46,6 +48,9 @@ struct Pipeline::Impl {
   bool knows_metric(uint32_t metric);
   KnownStack stack_of(const event::Sample& sample, space::Process& process, StackCache& cache);
   void describe_session(const event::SessionInfo& info);
+  void forget_before(uint64_t time_ns);
+  void renumber_threads(const profile::Renumbering& map);
+  void forget_ended_threads(uint64_t before_ns);
   void finish_rows();
 
   void on(const event::Sample& sample);
@@ -76,6 +81,7 @@ struct Pipeline::Impl {
   StackCache defined_stack;
   Counts counted;
   StackCounts counts;
+  uint64_t delivered_until = 0;
 };
 
 Pipeline::Pipeline(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -134,6 +140,7 @@ Result<void> Pipeline::Impl::journal_what_was_asked(const event::Sample& sample)
 }
 
 Result<void> Pipeline::on_round(uint64_t time_ns) {
+  impl_->delivered_until = time_ns;
   impl_->stack_defs.forget_ended(time_ns);
   if (impl_->options.journal) return impl_->options.journal->on_round(time_ns);
   return {};
@@ -222,7 +229,8 @@ void Pipeline::Impl::on(const event::SwitchOut& out) {
   if (out.task.pid == 0) return;
   space::Thread& thread = tracker.thread(out.task, out.time_ns);
   ThreadState& state = threads[&thread];
-  uint64_t since = state.on_cpu_since ? state.on_cpu_since : std::max(thread.start_ns, builder.profile().run.start_ns);
+  uint64_t since = state.on_cpu_since ? state.on_cpu_since : thread.start_ns;
+  if (uint64_t start = builder.profile().run.start_ns; since < start && (start <= out.time_ns || !state.on_cpu_since)) since = start;
   state.on_cpu_since = 0;
   if (out.time_ns < since) {
     diagnostics().add("clock_went_back", Severity::kError, "intervals on a CPU that end before they start");
@@ -281,6 +289,51 @@ void Pipeline::Impl::finish_rows() {
     if (end > state.on_cpu_since && state.row.valid())
       profile.on_cpu.push_back({state.row, state.on_cpu_since, end, 0, false});
   }
+}
+
+// Rows get new numbers, and all that names rows by number follows.
+void Pipeline::Impl::forget_before(uint64_t time_ns) {
+  std::vector<profile::CallSiteId> defined;
+  stack_defs.for_each_site([&](profile::CallSiteId site) { defined.push_back(site); });
+  profile::Renumbering map = profile::keep_since(builder, time_ns, defined);
+  interner.renumber(map);
+  stack_defs.renumber([&](profile::CallSiteId site) { return map.sites[site.index()]; });
+  renumber_threads(map);
+  constexpr uint64_t kMarginNs = 1'000'000'000;  // what still comes of a thread after its exit
+  forget_ended_threads(time_ns > kMarginNs ? time_ns - kMarginNs : 0);
+  modules.forget_unmapped();
+}
+
+void Pipeline::Impl::renumber_threads(const profile::Renumbering& map) {
+  defined_stack = {};
+  for (auto& [thread, state] : threads) {
+    state.stack = {};
+    if (state.row.valid()) state.row = map.threads[state.row.index()];
+  }
+  std::erase_if(rows, [&](auto& row) {
+    row.second = map.threads[row.second.index()];
+    return !row.second.valid();
+  });
+  profile::renumber(process_rows, map.processes);
+}
+
+void Pipeline::Impl::forget_ended_threads(uint64_t before_ns) {
+  std::unordered_set<const space::Thread*> gone;
+  tracker.forget_ended(before_ns, [&](const space::Thread& thread) {
+    gone.insert(&thread);
+    threads.erase(&thread);
+  });
+  std::erase_if(rows, [&](const auto& row) { return gone.contains(row.first); });
+}
+
+void Pipeline::forget_before(uint64_t time_ns) { impl_->forget_before(time_ns); }
+
+uint64_t Pipeline::delivered_until() const { return impl_->delivered_until; }
+
+size_t Pipeline::bytes_held() const {
+  const profile::Profile& p = impl_->builder.profile();
+  auto bytes = [](const auto& rows) { return rows.size() * sizeof(rows[0]); };
+  return bytes(p.samples) + bytes(p.aggregates) + bytes(p.sites) + bytes(p.locations) + bytes(p.on_cpu) + bytes(p.threads);
 }
 
 Pipeline::StackCounts Pipeline::stack_counts() const { return impl_->counts; }

@@ -56,6 +56,14 @@ class Pipeline : public event::EventSink {
   };
   StackCounts stack_counts() const;
 
+  // For recordings that keep their last seconds, or are written in parts. Lets go of all that happened before then and of
+  // what only that used: memory stays in proportion to what is kept. Not with a journal.
+  void forget_before(uint64_t time_ns);
+  // Everything up to here has come; 0 before the first round.
+  uint64_t delivered_until() const;
+  // Of the rows recorded so far.
+  size_t bytes_held() const;
+
   // After finish().
   profile::Profile take();
 

@@ -10,6 +10,7 @@
 #include "object/kernel_symbols.h"
 #include "pipeline/modules.h"
 #include "profile/builder.h"
+#include "profile/keep.h"
 #include "space/tracker.h"
 #include "unwind/cfi/unwinder.h"
 
@@ -40,6 +41,9 @@ class StackInterner {
   profile::CallSiteId intern(const space::Process& process, StackCache& cache, std::span<const unwind::Frame> user,
                              std::span<const uint64_t> kernel);
   void forget(const space::Process& process) { processes_.erase(process.serial); }
+
+  // The builder's rows have new numbers; rows that are gone are forgotten here too.
+  void renumber(const profile::Renumbering& map);
 
   const LocationOrigin& origin(profile::LocationId id) const { return origins_[id.index()]; }
   const object::KernelSymbols* kernel_symbols();
