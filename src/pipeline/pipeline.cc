@@ -49,6 +49,7 @@ struct Pipeline::Impl {
   KnownStack stack_of(const event::Sample& sample, space::Process& process, StackCache& cache);
   void describe_session(const event::SessionInfo& info);
   void forget_before(uint64_t time_ns);
+  void keep_window(uint64_t now_ns);
   void renumber_threads(const profile::Renumbering& map);
   void forget_ended_threads(uint64_t before_ns);
   void finish_rows();
@@ -81,7 +82,7 @@ struct Pipeline::Impl {
   StackCache defined_stack;
   Counts counted;
   StackCounts counts;
-  uint64_t delivered_until = 0;
+  uint64_t delivered_until = 0, next_forgetting_ns = 0;
 };
 
 Pipeline::Pipeline(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -141,6 +142,7 @@ Result<void> Pipeline::Impl::journal_what_was_asked(const event::Sample& sample)
 
 Result<void> Pipeline::on_round(uint64_t time_ns) {
   impl_->delivered_until = time_ns;
+  impl_->keep_window(time_ns);
   impl_->stack_defs.forget_ended(time_ns);
   if (impl_->options.journal) return impl_->options.journal->on_round(time_ns);
   return {};
@@ -256,6 +258,8 @@ void Pipeline::Impl::on(const event::Throttle& throttle) {
 
 Result<void> Pipeline::finish(uint64_t end_ns) {
   Impl& impl = *impl_;
+  impl.next_forgetting_ns = 0;
+  impl.keep_window(end_ns);
   impl.builder.profile().run.end_ns = end_ns;
   impl.counted.finish();
   impl.finish_rows();
@@ -304,6 +308,13 @@ void Pipeline::Impl::forget_before(uint64_t time_ns) {
   modules.forget_unmapped();
 }
 
+// Each pass costs as much as what is kept: a quarter of the window goes at once.
+void Pipeline::Impl::keep_window(uint64_t now_ns) {
+  if (!options.window_ns || now_ns < options.window_ns || now_ns < next_forgetting_ns) return;
+  next_forgetting_ns = now_ns + options.window_ns / 4;
+  forget_before(now_ns - options.window_ns);
+}
+
 void Pipeline::Impl::renumber_threads(const profile::Renumbering& map) {
   defined_stack = {};
   for (auto& [thread, state] : threads) {
@@ -327,6 +338,10 @@ void Pipeline::Impl::forget_ended_threads(uint64_t before_ns) {
 }
 
 void Pipeline::forget_before(uint64_t time_ns) { impl_->forget_before(time_ns); }
+
+void Pipeline::add_note(std::string_view name, std::string_view description) {
+  impl_->diagnostics().add(name, Severity::kNotice, description);
+}
 
 uint64_t Pipeline::delivered_until() const { return impl_->delivered_until; }
 

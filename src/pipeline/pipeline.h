@@ -34,6 +34,7 @@ struct Options {
   bool symbolize = true;
   LiveAccess* live = nullptr;
   event::EventSink* journal = nullptr;   // receives every event, what was asked of the live process before its sample
+  uint64_t window_ns = 0;                // not 0: what is older than that is forgotten as the run goes on
   std::string kallsyms_path = "/proc/kallsyms";
 };
 
@@ -63,6 +64,9 @@ class Pipeline : public event::EventSink {
   uint64_t delivered_until() const;
   // Of the rows recorded so far.
   size_t bytes_held() const;
+
+  // For the profile's diagnostics, before finish().
+  void add_note(std::string_view name, std::string_view description);
 
   // After finish().
   profile::Profile take();
