@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "cli/options.h"
 #include "cli/verb.h"
+#include "collect/bpf/support.h"
 #include "object/kernel_symbols.h"
 
 namespace cprof::cli {
@@ -42,7 +43,7 @@ uint64_t effective_capabilities() {
 }
 
 bool has_capability(int number) { return effective_capabilities() >> number & 1; }
-constexpr int kCapSysPtrace = 19, kCapSysAdmin = 21, kCapPerfmon = 38, kCapBpf = 39, kCapCheckpointRestore = 40;
+constexpr int kCapSysPtrace = 19, kCapSysAdmin = 21, kCapPerfmon = 38, kCapCheckpointRestore = 40;
 
 std::optional<int> try_event(uint32_t type, uint64_t config, bool kernel) {
   perf_event_attr attr;
@@ -134,11 +135,10 @@ Finding check_rate() {
           rate >= 1000 ? "" : "sudo sysctl kernel.perf_event_max_sample_rate=100000"};
 }
 
-Finding check_btf() {
-  bool there = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
-  bool may = has_capability(kCapBpf) || has_capability(kCapSysAdmin);
-  return {Level::kNote, "eBPF backend",
-          fmt::format("not built yet (BTF {}, CAP_BPF {})", there ? "present" : "missing", may ? "present" : "missing"), ""};
+Finding check_bpf() {
+  auto obstacle = collect::find_bpf_obstacle(collect::read_bpf_machine());
+  if (obstacle) return {Level::kNote, "eBPF backend", fmt::format("cannot be used: {}", obstacle->reason), obstacle->mend};
+  return {Level::kNote, "eBPF backend", "this machine allows it; this build has none", ""};
 }
 
 Finding check_debug_files() {
@@ -160,7 +160,7 @@ int doctor_main(std::vector<std::string> arguments) {
   if (auto status = parse(app, std::move(arguments))) return *status;
   Finding (*const checks[])() = {check_kernel,       check_sampling,        check_kernel_samples, check_counters,
                                  check_whole_machine, check_other_processes, check_map_files,      check_kernel_symbols,
-                                 check_ring_memory,  check_rate,            check_debug_files,    check_btf};
+                                 check_ring_memory,  check_rate,            check_debug_files,    check_bpf};
   bool bad = false;
   for (auto check : checks) {
     Finding finding = check();

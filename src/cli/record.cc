@@ -16,7 +16,7 @@ constexpr const char* kDefaultOutput = "profile.pb.gz";
 
 // What record promises for later versions: each is refused by name, never ignored.
 struct Planned {
-  std::string off_cpu, container, rotate, max_size, window;
+  std::string container;
   bool with_off_cpu = false, view = false;
 };
 
@@ -24,8 +24,9 @@ struct RecordArguments {
   std::vector<int32_t> pids, tids;
   std::string name, cgroup, cpus, freq, backend = "auto", unwind = "auto", stack_size = "auto", raw_path;
   bool all = false, no_kernel = false, no_inherit = false, no_symbolize = false, ignored_g = false, quiet = false;
-  uint64_t period = 0, max_depth = 1024;
-  double duration = 0, delay = 0;
+  std::string max_size;
+  uint64_t period = 0, max_depth = 1024, rotate = 0;
+  double duration = 0, delay = 0, window = 0;
   std::vector<std::string> events, command;
   OutputArguments output;
   NamingArguments naming;
@@ -49,7 +50,7 @@ void add_sampling_options(CLI::App& app, RecordArguments& a) {
   app.add_option("-d,--duration", a.duration, "stop after this many seconds");
   app.add_option("--delay", a.delay, "start sampling after this many seconds");
   app.add_flag("-g", a.ignored_g, "accepted: stacks are always recorded");
-  app.add_option("--backend", a.backend, "how to sample")->check(CLI::IsMember({"auto", "bpf", "perf"}));
+  app.add_option("--backend", a.backend, "how to sample: in the kernel (bpf) or by perf events; auto: bpf where this machine can")->check(CLI::IsMember({"auto", "bpf", "perf"}));
   app.add_option("--unwind", a.unwind, "user stacks by unwind tables or by frame pointers")
       ->check(CLI::IsMember({"auto", "dwarf", "fp"}));
   app.add_option("--stack-size", a.stack_size, "bytes of stack per sample, or 'auto' (16,384, and 65,528 when that cuts stacks)");
@@ -64,9 +65,16 @@ void add_output_options(CLI::App& app, RecordArguments& a) {
   a.output.add_to(app, true);
   a.naming.add_to(app);
   app.add_option("--save-raw", a.raw_path, "also write the event stream as perf.data (pipe form), to be unwound again elsewhere");
-  app.add_option("--rotate", a.planned.rotate, "not supported yet");
-  app.add_option("--max-size", a.planned.max_size, "not supported yet");
-  app.add_option("--overwrite-window", a.planned.window, "not supported yet");
+  app.add_option("--max-size", a.max_size,
+                 "stop when the samples and stacks recorded so far take this many bytes of memory, or the raw capture "
+                 "does; outputs are made of them: most come out smaller, .txt larger");
+  app.add_option("--rotate", a.rotate,
+                 "at --max-size go on in the next file: NAME.0.EXT, NAME.1.EXT, ..., of which the newest N stay; with "
+                 "--overwrite-window: of the dumps the newest N stay")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--overwrite-window", a.window,
+                 "keep the last SECONDS only, in memory that does not grow; SIGUSR2 writes them to NAME.0.EXT, "
+                 "NAME.1.EXT, ... and recording goes on; at the end the last ones are written to NAME.EXT");
   app.add_flag("--view", a.planned.view, "not supported yet");
   app.add_flag("-q,--quiet", a.quiet, "no summary");
 }
@@ -75,11 +83,7 @@ Result<void> refuse_planned(const RecordArguments& a) {
   const std::pair<bool, const char*> planned[] = {
       {a.planned.with_off_cpu, "--off-cpu"},
       {!a.planned.container.empty(), "--container (use --cgroup PATH)"},
-      {!a.planned.rotate.empty(), "--rotate"},
-      {!a.planned.max_size.empty(), "--max-size"},
-      {!a.planned.window.empty(), "--overwrite-window"},
       {a.planned.view, "--view"},
-      {a.backend == "bpf", "--backend bpf"},
       {a.output.weight == "offcpu", "--weight offcpu"},
   };
   for (const std::string& event : a.events)
@@ -111,6 +115,25 @@ Result<void> set_stack_size(const RecordArguments& a, session::RecordOptions& op
   return {};
 }
 
+// How long recordings are bounded, and what of it goes together.
+Result<void> set_limits(const RecordArguments& a, session::RecordOptions& options) {
+  constexpr uint64_t kLeastBytes = 64 << 10;
+  if (!a.max_size.empty()) options.max_bytes = TRY(parse_bytes(a.max_size));
+  if (!a.max_size.empty() && options.max_bytes < kLeastBytes) return fail("--max-size: at least 64K");
+  if (a.window < 0) return fail("--overwrite-window takes seconds, more than 0");
+  options.rotate = a.rotate;
+  options.window_s = a.window;
+  bool in_files = a.rotate > 0 || a.window > 0;
+  if (a.window > 0 && options.max_bytes) return fail("--overwrite-window and --max-size exclude each other");
+  if (a.rotate && !options.max_bytes && a.window == 0)
+    return fail("--rotate: say when with --max-size BYTES, or keep a window with --overwrite-window SECONDS");
+  if (in_files && !a.raw_path.empty())
+    return fail("--save-raw: a raw capture is one file and holds all; leave out --rotate and --overwrite-window");
+  if (in_files && std::ranges::find(a.output.paths, "-") != a.output.paths.end())
+    return fail("-o -: --rotate and --overwrite-window write several files, which need a name");
+  return {};
+}
+
 Result<void> set_target(const RecordArguments& a, session::RecordOptions& options) {
   int given = !a.command.empty() + !a.pids.empty() + !a.tids.empty() + !a.name.empty() + a.all + !a.cgroup.empty();
   if (given == 0 && !a.cpus.empty()) options.target.whole_machine = true;
@@ -138,10 +161,14 @@ Result<session::RecordOptions> to_session(RecordArguments& a) {
   TRY(set_target(a, options));
   TRY(set_rate(a, options));
   TRY(set_stack_size(a, options));
+  TRY(set_limits(a, options));
   TRY(check_metric(a));
   if (a.duration < 0 || a.delay < 0) return fail("--duration and --delay take seconds, not less than 0");
   if (a.duration > 0) options.duration_s = a.duration;
   if (a.max_depth == 0) return fail("--max-depth: at least 1");
+  options.backend = a.backend == "bpf"    ? session::Backend::kBpf
+                    : a.backend == "perf" ? session::Backend::kPerf
+                                          : session::Backend::kAuto;
   options.delay_s = a.delay;
   options.events = a.events;
   options.cpus = a.cpus;
@@ -163,11 +190,11 @@ void show_progress(const session::Progress& progress) {
 }
 
 int finish(const session::Recorded& recorded, const session::RecordOptions& options, const RecordArguments& a) {
-  auto written = session::write_outputs(recorded.profile, options.outputs, options.write);
+  auto written = session::write_recorded(recorded, options.write);
   if (!a.quiet) {
     SummaryOptions summary;
     if (written)
-      for (const session::Output& output : options.outputs) summary.outputs.push_back(output.path);
+      for (const session::Output& output : recorded.outputs) summary.outputs.push_back(output.path);
     fmt::print(stderr, "{}", render_summary(recorded.profile, summary));
   }
   if (recorded.collection_error) return fail_with(*recorded.collection_error);
@@ -208,7 +235,10 @@ int record_main(std::vector<std::string> arguments) {
   }
   if (auto writable = session::check_outputs(options->outputs); !writable) return fail_with(writable.error());
   bool terminal = isatty(STDERR_FILENO) && !a.quiet;
-  auto recorded = session::record(*options, terminal ? show_progress : std::function<void(const session::Progress&)>());
+  session::Listener listener;
+  if (terminal) listener.progress = show_progress;
+  if (!a.quiet) listener.part_written = [](const std::string& path) { say(fmt::format("cprof: wrote {}", path)); };
+  auto recorded = session::record(*options, listener);
   if (terminal) fmt::print(stderr, "\r\033[K");
   if (!recorded) return fail_with(recorded.error());
   if (recorded->command_error) {

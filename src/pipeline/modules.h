@@ -48,6 +48,11 @@ class Modules {
   // What the unwind tables could not use, of all files.
   void report(Diagnostics& diagnostics) const { diagnostics.merge(tables_.diagnostics()); }
   void forget(const space::Process& process) { mapped_.erase(process.serial); }
+  // Mappings that are in no address space any more.
+  void forget_unmapped() {
+    for (auto& [serial, mapped] : mapped_)
+      std::erase_if(mapped, [](const auto& entry) { return entry.second.mapping.use_count() == 1; });
+  }
 
  private:
   using FileKey = std::tuple<uint32_t, uint32_t, uint64_t, uint64_t, std::string, std::string>;

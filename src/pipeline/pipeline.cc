@@ -1,12 +1,16 @@
 #include "pipeline/pipeline.h"
 
 #include <unordered_map>
+#include <unordered_set>
 
+#include "pipeline/counts.h"
 #include "pipeline/modules.h"
 #include "pipeline/namer.h"
+#include "pipeline/stack_defs.h"
 #include "pipeline/stack_interner.h"
 #include "pipeline/user_stack.h"
 #include "profile/builder.h"
+#include "profile/keep.h"
 #include "space/tracker.h"
 
 namespace cprof::pipeline {
@@ -32,14 +36,22 @@ std::unique_ptr<LiveAccess> make_live_access() { return std::make_unique<ProcLiv
 
 struct Pipeline::Impl {
   explicit Impl(Options given)
-      : options(std::move(given)), modules(diagnostics()), interner(builder, modules, options, tracker.kernel(), diagnostics()) {}
+      : options(std::move(given)), modules(diagnostics()), interner(builder, modules, options, tracker.kernel(), diagnostics()),
+        stack_defs(diagnostics()), counted(builder, metrics) {}
 
   Diagnostics& diagnostics() { return builder.profile().diagnostics; }
   ThreadState& state_of(const event::Task& task, uint64_t time_ns);
   profile::ThreadId row_of(space::Thread& thread, ThreadState& state);
   Result<void> forward(const event::Event& event);
   Result<void> journal_what_was_asked(const event::Sample& sample);
+  Result<void> journal_mappings();
+  bool knows_metric(uint32_t metric);
+  KnownStack stack_of(const event::Sample& sample, space::Process& process, StackCache& cache);
   void describe_session(const event::SessionInfo& info);
+  void forget_before(uint64_t time_ns);
+  void keep_window(uint64_t now_ns);
+  void renumber_threads(const profile::Renumbering& map);
+  void forget_ended_threads(uint64_t before_ns);
   void finish_rows();
 
   void on(const event::Sample& sample);
@@ -52,8 +64,8 @@ struct Pipeline::Impl {
   void on(const event::SwitchOut& out);
   void on(const event::Lost& lost);
   void on(const event::Throttle& throttle);
-  void on(const event::StackDef&) {}
-  void on(const event::Count&) {}
+  void on(const event::StackDef& def);
+  void on(const event::Count& count);
   void on(const event::Wakeup&) {}
 
   Options options;
@@ -66,7 +78,11 @@ struct Pipeline::Impl {
   std::vector<std::pair<const space::Thread*, profile::ThreadId>> rows;
   std::unordered_map<uint32_t, profile::ProcessId> process_rows;
   std::vector<profile::MetricId> metrics;
+  StackDefs stack_defs;
+  StackCache defined_stack;
+  Counts counted;
   StackCounts counts;
+  uint64_t delivered_until = 0, next_forgetting_ns = 0;
 };
 
 Pipeline::Pipeline(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -108,17 +124,27 @@ Result<void> Pipeline::on_event(const event::Event& event) {
 Result<void> Pipeline::Impl::forward(const event::Event& event) {
   if (!options.journal) return {};
   if (const auto* sample = std::get_if<event::Sample>(&event)) TRY(journal_what_was_asked(*sample));
+  if (std::holds_alternative<event::StackDef>(event)) TRY(journal_mappings());
   return options.journal->on_event(event);
 }
 
-Result<void> Pipeline::Impl::journal_what_was_asked(const event::Sample& sample) {
+Result<void> Pipeline::Impl::journal_mappings() {
   for (const event::Mmap& mmap : stacks->learned_mappings()) TRY(options.journal->on_event(mmap));
+  return {};
+}
+
+Result<void> Pipeline::Impl::journal_what_was_asked(const event::Sample& sample) {
+  if (sample.stack_id) return {};
+  TRY(journal_mappings());
   for (const SnapshotMemory::Piece& piece : stacks->live_pieces())
     TRY(options.journal->on_event(event::StackMemory{sample.time_ns, sample.task, piece.address, piece.bytes}));
   return {};
 }
 
 Result<void> Pipeline::on_round(uint64_t time_ns) {
+  impl_->delivered_until = time_ns;
+  impl_->keep_window(time_ns);
+  impl_->stack_defs.forget_ended(time_ns);
   if (impl_->options.journal) return impl_->options.journal->on_round(time_ns);
   return {};
 }
@@ -138,31 +164,54 @@ profile::ThreadId Pipeline::Impl::row_of(space::Thread& thread, ThreadState& sta
   return state.row;
 }
 
-void Pipeline::Impl::on(const event::Sample& sample) {
-  space::Thread& thread = tracker.thread(sample.task, sample.time_ns);
-  ThreadState& state = threads[&thread];
-  UserStack user = stacks->read(sample, *thread.process);
-  counts.samples++;
+bool Pipeline::Impl::knows_metric(uint32_t metric) {
+  if (metric < metrics.size()) return true;
+  diagnostics().add("samples_of_unknown_event", Severity::kError, "samples whose event the recording does not describe");
+  return false;
+}
+
+KnownStack Pipeline::Impl::stack_of(const event::Sample& sample, space::Process& process, StackCache& cache) {
+  if (sample.stack_id) return stack_defs.find(process, sample.stack_id);
+  UserStack user = stacks->read(sample, process);
   if (user.had_registers) {
     counts.unwound++;
     if (user.end == profile::StackEnd::kTruncatedSnapshot) counts.truncated++;
     else if (stacks->nearly_cut()) counts.nearly_cut++;
   }
   if (stacks->used_live_memory()) counts.live++;
+  return {interner.intern(process, cache, user.frames, sample.kernel_chain), user.end};
+}
+
+void Pipeline::Impl::on(const event::Sample& sample) {
+  space::Thread& thread = tracker.thread(sample.task, sample.time_ns);
+  ThreadState& state = threads[&thread];
+  counts.samples++;
+  KnownStack stack = stack_of(sample, *thread.process, state.stack);
   profile::Sample row;
   row.time_ns = sample.time_ns;
   row.weight = static_cast<int64_t>(sample.period);
   row.thread = row_of(thread, state);
-  row.site = interner.intern(*thread.process, state.stack, user.frames, sample.kernel_chain);
+  row.site = stack.site;
   row.cpu = sample.cpu;
-  row.metric = sample.metric < metrics.size() ? metrics[sample.metric] : profile::MetricId();
-  row.end = user.end;
+  row.end = stack.end;
   row.in_kernel = sample.in_kernel;
-  if (!row.metric.valid()) {
-    diagnostics().add("samples_of_unknown_event", Severity::kError, "samples whose event the recording does not describe");
-    return;
-  }
+  if (!knows_metric(sample.metric)) return;
+  row.metric = metrics[sample.metric];
   builder.add_sample(row);
+}
+
+void Pipeline::Impl::on(const event::StackDef& def) {
+  space::Process& process = tracker.process(def.task.pid, def.time_ns);
+  UserStack user = stacks->read_walked(def, process);
+  stack_defs.define(process, def.id, {interner.intern(process, defined_stack, user.frames, def.kernel_chain), user.end});
+}
+
+void Pipeline::Impl::on(const event::Count& count) {
+  space::Thread& thread = tracker.thread(count.task, count.time_ns);
+  if (!knows_metric(count.metric)) return;
+  counts.samples += count.samples;
+  KnownStack stack = count.stack_id ? stack_defs.find(*thread.process, count.stack_id) : KnownStack{};
+  counted.add(count, row_of(thread, threads[&thread]), stack);
 }
 
 void Pipeline::Impl::on(const event::Exit& exit) {
@@ -171,6 +220,7 @@ void Pipeline::Impl::on(const event::Exit& exit) {
   if (!process.end_ns) return;
   modules.forget(process);
   interner.forget(process);
+  stack_defs.process_ended(process, exit.time_ns);
 }
 
 void Pipeline::Impl::on(const event::SwitchIn& in) {
@@ -182,7 +232,8 @@ void Pipeline::Impl::on(const event::SwitchOut& out) {
   if (out.task.pid == 0) return;
   space::Thread& thread = tracker.thread(out.task, out.time_ns);
   ThreadState& state = threads[&thread];
-  uint64_t since = state.on_cpu_since ? state.on_cpu_since : std::max(thread.start_ns, builder.profile().run.start_ns);
+  uint64_t since = state.on_cpu_since ? state.on_cpu_since : thread.start_ns;
+  if (uint64_t start = builder.profile().run.start_ns; since < start && (start <= out.time_ns || !state.on_cpu_since)) since = start;
   state.on_cpu_since = 0;
   if (out.time_ns < since) {
     diagnostics().add("clock_went_back", Severity::kError, "intervals on a CPU that end before they start");
@@ -208,7 +259,10 @@ void Pipeline::Impl::on(const event::Throttle& throttle) {
 
 Result<void> Pipeline::finish(uint64_t end_ns) {
   Impl& impl = *impl_;
+  impl.next_forgetting_ns = 0;
+  impl.keep_window(end_ns);
   impl.builder.profile().run.end_ns = end_ns;
+  impl.counted.finish();
   impl.finish_rows();
   impl.modules.report(impl.diagnostics());
   if (impl.options.symbolize) {
@@ -240,6 +294,62 @@ void Pipeline::Impl::finish_rows() {
     if (end > state.on_cpu_since && state.row.valid())
       profile.on_cpu.push_back({state.row, state.on_cpu_since, end, 0, false});
   }
+}
+
+// Rows get new numbers, and all that names rows by number follows.
+void Pipeline::Impl::forget_before(uint64_t time_ns) {
+  std::vector<profile::CallSiteId> defined;
+  stack_defs.for_each_site([&](profile::CallSiteId site) { defined.push_back(site); });
+  profile::Renumbering map = profile::keep_since(builder, time_ns, defined);
+  interner.renumber(map);
+  stack_defs.renumber([&](profile::CallSiteId site) { return map.sites[site.index()]; });
+  renumber_threads(map);
+  constexpr uint64_t kMarginNs = 1'000'000'000;  // what still comes of a thread after its exit
+  forget_ended_threads(time_ns > kMarginNs ? time_ns - kMarginNs : 0);
+  modules.forget_unmapped();
+}
+
+// Each pass costs as much as what is kept: a quarter of the window goes at once.
+void Pipeline::Impl::keep_window(uint64_t now_ns) {
+  if (!options.window_ns || now_ns < options.window_ns || now_ns < next_forgetting_ns) return;
+  next_forgetting_ns = now_ns + options.window_ns / 4;
+  forget_before(now_ns - options.window_ns);
+}
+
+void Pipeline::Impl::renumber_threads(const profile::Renumbering& map) {
+  defined_stack = {};
+  for (auto& [thread, state] : threads) {
+    state.stack = {};
+    if (state.row.valid()) state.row = map.threads[state.row.index()];
+  }
+  std::erase_if(rows, [&](auto& row) {
+    row.second = map.threads[row.second.index()];
+    return !row.second.valid();
+  });
+  profile::renumber(process_rows, map.processes);
+}
+
+void Pipeline::Impl::forget_ended_threads(uint64_t before_ns) {
+  std::unordered_set<const space::Thread*> gone;
+  tracker.forget_ended(before_ns, [&](const space::Thread& thread) {
+    gone.insert(&thread);
+    threads.erase(&thread);
+  });
+  std::erase_if(rows, [&](const auto& row) { return gone.contains(row.first); });
+}
+
+void Pipeline::forget_before(uint64_t time_ns) { impl_->forget_before(time_ns); }
+
+void Pipeline::add_note(std::string_view name, std::string_view description) {
+  impl_->diagnostics().add(name, Severity::kNotice, description);
+}
+
+uint64_t Pipeline::delivered_until() const { return impl_->delivered_until; }
+
+size_t Pipeline::bytes_held() const {
+  const profile::Profile& p = impl_->builder.profile();
+  auto bytes = [](const auto& rows) { return rows.size() * sizeof(rows[0]); };
+  return bytes(p.samples) + bytes(p.aggregates) + bytes(p.sites) + bytes(p.locations) + bytes(p.on_cpu) + bytes(p.threads);
 }
 
 Pipeline::StackCounts Pipeline::stack_counts() const { return impl_->counts; }

@@ -34,6 +34,7 @@ struct Options {
   bool symbolize = true;
   LiveAccess* live = nullptr;
   event::EventSink* journal = nullptr;   // receives every event, what was asked of the live process before its sample
+  uint64_t window_ns = 0;                // not 0: what is older than that is forgotten as the run goes on
   std::string kallsyms_path = "/proc/kallsyms";
   bool kallsyms_given = false;           // kallsyms_path is the recording's own, not this machine's
 };
@@ -56,6 +57,17 @@ class Pipeline : public event::EventSink {
     uint64_t live = 0;       // needed memory of the live thread, which changes: better read soon
   };
   StackCounts stack_counts() const;
+
+  // For recordings that keep their last seconds, or are written in parts. Lets go of all that happened before then and of
+  // what only that used: memory stays in proportion to what is kept. Not with a journal.
+  void forget_before(uint64_t time_ns);
+  // Everything up to here has come; 0 before the first round.
+  uint64_t delivered_until() const;
+  // Of the rows recorded so far.
+  size_t bytes_held() const;
+
+  // For the profile's diagnostics, before finish().
+  void add_note(std::string_view name, std::string_view description);
 
   // After finish().
   profile::Profile take();

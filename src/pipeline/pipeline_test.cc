@@ -36,6 +36,11 @@ class Recording {
     s.kernel_chain = kernel;
     return add(s);
   }
+  Recording& forget_before(uint64_t time) {
+    pipeline_.forget_before(time);
+    return *this;
+  }
+  size_t bytes_held() const { return pipeline_.bytes_held(); }
   profile::Profile finish(uint64_t end = 1000) {
     EXPECT_TRUE(pipeline_.finish(end));
     return pipeline_.take();
@@ -260,6 +265,72 @@ TEST(Pipeline, SamplesOfAnUndescribedEventAreCounted) {
   auto p = Recording().add(sample).finish();
   EXPECT_TRUE(p.samples.empty());
   EXPECT_EQ(p.diagnostics.count("samples_of_unknown_event"), 1u);
+}
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+// What is kept is what a run would have recorded that began then.
+TEST(Pipeline, ForgettingThePastLeavesThePresentAsItIs) {
+  auto feed = [](Recording& run, uint64_t from, uint64_t to) {
+    for (uint64_t t = from; t < to; t++) {
+      run.add(event::SwitchIn{t * kSecond, {7, 7}, 0});
+      run.sample(7, t * kSecond + 1, {0x50000 + t % 4, 0x50020, 0x50030}, {0xffffffff81000000 + t % 3});
+      run.sample(7, t * kSecond + 2, {0x50000 + t, 0x50020});
+      run.add(event::SwitchOut{t * kSecond + 3, {7, 7}, 0, false});
+    }
+  };
+  Recording whole, part;
+  for (Recording* run : {&whole, &part}) run->add(mmap_of(7, 0x50000, "//anon"));
+  feed(whole, 10, 20);
+  for (uint64_t t = 0; t < 20; t += 2) {
+    feed(part, t, t + 2);
+    if (t > 8) part.forget_before(10 * kSecond);
+  }
+  auto a = whole.finish(30 * kSecond), b = part.finish(30 * kSecond);
+  ASSERT_EQ(a.samples.size(), b.samples.size());
+  EXPECT_EQ(a.sites.size(), b.sites.size());
+  EXPECT_EQ(a.locations.size(), b.locations.size());
+  EXPECT_EQ(a.on_cpu.size(), b.on_cpu.size());
+  for (size_t i = 0; i < a.samples.size(); i++) {
+    EXPECT_EQ(a.samples[i].time_ns, b.samples[i].time_ns);
+    EXPECT_EQ(addresses_root_first(a, a.samples[i].site), addresses_root_first(b, b.samples[i].site));
+  }
+}
+
+TEST(Pipeline, AWindowOfARunWithEverNewStacksAndThreadsStaysSmall) {
+  Recording run;
+  run.add(mmap_of(7, 0, "//anon"));
+  size_t most = 0, first = 0;
+  for (uint64_t t = 1; t < 4000; t++) {
+    auto tid = static_cast<int32_t>(100 + t);
+    run.add(event::Fork{t * kSecond, {7, tid}, {7, 7}});
+    event::Sample s{.time_ns = t * kSecond + 1, .task = {7, tid}};
+    std::vector<uint64_t> chain = {0x10 + t % 4000, 0x20 + t * 7 % 4000, 0x30 + t * 13 % 4000};
+    s.user_chain = chain;
+    run.add(s).add(event::Exit{t * kSecond + 2, {7, tid}});
+    if (t % 5 == 0 && t > 10) run.forget_before((t - 10) * kSecond);
+    if (t == 100) first = run.bytes_held();
+    if (t > 100) most = std::max(most, run.bytes_held());
+  }
+  EXPECT_LE(most, first + first / 2) << first;
+  auto p = run.finish(4000 * kSecond);
+  EXPECT_LE(p.threads.size(), 20u);
+  EXPECT_LE(p.samples.size(), 20u);
+  EXPECT_GE(p.samples.size(), 10u);
+}
+
+TEST(Pipeline, DescribedStacksAreStillThereAfterForgetting) {
+  Recording run;
+  run.add(mmap_of(7, 0x50000, "//anon"));
+  std::vector<uint64_t> chain = {0x50010, 0x50020};
+  run.add(event::StackDef{.time_ns = 2, .task = {7, 7}, .id = 1, .user_chain = chain, .user_end = event::WalkEnd::kComplete});
+  run.sample(7, 3, {0x50040});
+  run.forget_before(kSecond);
+  run.add(event::Sample{.time_ns = 2 * kSecond, .task = {7, 7}, .stack_id = 1});
+  auto p = run.finish(3 * kSecond);
+  ASSERT_EQ(p.samples.size(), 1u);
+  EXPECT_EQ(addresses_root_first(p, p.samples[0].site), (std::vector<uint64_t>{0x50020, 0x50010}));
+  EXPECT_EQ(p.locations.size(), 2u);
 }
 
 }  // namespace

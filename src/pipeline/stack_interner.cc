@@ -44,6 +44,16 @@ profile::CallSiteId StackInterner::intern(const space::Process& process, StackCa
   return site;
 }
 
+void StackInterner::renumber(const profile::Renumbering& map) {
+  std::vector<LocationOrigin> origins(builder_.profile().locations.size());
+  for (size_t i = 0; i < map.locations.size(); i++)
+    if (map.locations[i].valid()) origins[map.locations[i].index()] = origins_[i];
+  origins_ = std::move(origins);
+  for (auto& [serial, locations] : processes_) profile::renumber(locations.by_key, map.locations);
+  profile::renumber(kernel_locations_, map.locations);
+  profile::renumber(mappings_, map.mappings);
+}
+
 profile::LocationId StackInterner::user_location(const space::Process& process, const unwind::Frame& frame) {
   ProcessLocations& known = processes_[process.serial];
   if (known.map_version != process.maps.version()) known = {process.maps.version(), {}};

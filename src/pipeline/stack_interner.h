@@ -11,6 +11,7 @@
 #include "pipeline/modules.h"
 #include "pipeline/pipeline.h"
 #include "profile/builder.h"
+#include "profile/keep.h"
 #include "space/tracker.h"
 #include "unwind/cfi/unwinder.h"
 
@@ -43,6 +44,9 @@ class StackInterner {
   profile::CallSiteId intern(const space::Process& process, StackCache& cache, std::span<const unwind::Frame> user,
                              std::span<const uint64_t> kernel);
   void forget(const space::Process& process) { processes_.erase(process.serial); }
+
+  // The builder's rows have new numbers; rows that are gone are forgotten here too.
+  void renumber(const profile::Renumbering& map);
 
   const LocationOrigin& origin(profile::LocationId id) const { return origins_[id.index()]; }
   // Once a kernel frame was interned; null: none that fit.

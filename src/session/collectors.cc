@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "collect/bpf/support.h"
 #include "collect/perf/cpu_list.h"
 #include "collect/perf/perf_collector.h"
 #include "collect/perf/running_tasks.h"
@@ -51,9 +52,7 @@ Result<collect::PerfTarget> perf_target(const Target& target, const std::string&
   return result;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options) {
+Result<std::unique_ptr<RunningCollector>> make_perf(const RecordOptions& options) {
   collect::PerfOptions perf;
   perf.target = TRY(perf_target(options.target, options.cpus));
   perf.events = options.events;
@@ -69,6 +68,18 @@ Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& op
   perf.delay_ns = static_cast<uint64_t>(options.delay_s * 1e9);
   uint64_t freq_hz = perf.freq_hz;
   return std::make_unique<PerfRun>(TRY(collect::PerfCollector::make(std::move(perf))), freq_hz);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options, Diagnostics& notes) {
+  if (options.backend == Backend::kPerf) return make_perf(options);
+  auto obstacle = collect::find_bpf_obstacle(collect::read_bpf_machine());
+  if (options.backend == Backend::kBpf)
+    return fail(obstacle ? "--backend bpf: " + obstacle->text() : "--backend bpf: this build has no BPF backend; use --backend perf");
+  if (obstacle)
+    notes.add("bpf_not_used", Severity::kNotice, "perf events were sampled, not BPF programs: " + obstacle->text());
+  return make_perf(options);
 }
 
 }  // namespace cprof::session

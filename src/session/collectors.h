@@ -23,6 +23,7 @@ class RunningCollector {
   virtual uint64_t bytes_read() const = 0;
 };
 
-Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options);
+// notes: why --backend auto did not take BPF.
+Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options, Diagnostics& notes);
 
 }  // namespace cprof::session

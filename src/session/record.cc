@@ -2,9 +2,11 @@
 
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "format/perfdata/raw_writer.h"
 #include "session/collectors.h"
+#include "session/limits.h"
 #include "session/stop_signals.h"
 
 namespace cprof::session {
@@ -26,6 +28,29 @@ uint64_t own_cpu_ns() {
   auto ns = [](const timeval& t) { return static_cast<uint64_t>(t.tv_sec) * kSecondNs + static_cast<uint64_t>(t.tv_usec) * 1000; };
   return ns(usage.ru_utime) + ns(usage.ru_stime);
 }
+
+// What recording took of CPU and bytes. A profile of a part of the run, its last seconds for instance, gets that part's
+// share of both.
+class CostMeter {
+ public:
+  explicit CostMeter(bool is_of_parts) : is_of_parts_(is_of_parts) {}
+  // Naming and writing do not count.
+  void stop() {
+    cpu_ns_ = own_cpu_ns() - cpu_before_;
+    end_ns_ = now_ns();
+  }
+  void tell(profile::RunInfo& run, uint64_t bytes) {
+    if (end_ns_ == 0) stop();
+    double share = is_of_parts_ ? static_cast<double>(run.end_ns - run.start_ns) / static_cast<double>(end_ns_ - start_ns_) : 1;
+    share = std::clamp(share, 0.0, 1.0);
+    run.collector_cpu_ns = static_cast<uint64_t>(static_cast<double>(cpu_ns_) * share);
+    run.bytes_read = static_cast<uint64_t>(static_cast<double>(bytes) * share);
+  }
+
+ private:
+  bool is_of_parts_;
+  uint64_t cpu_before_ = own_cpu_ns(), start_ns_ = now_ns(), cpu_ns_ = 0, end_ns_ = 0;
+};
 
 // Tells the collector how many stacks its snapshots cut, or nearly cut, so that it takes larger ones in time: of the last
 // second, but as soon as there are too many of them for a whole second.
@@ -51,8 +76,8 @@ class TruncationFeedback {
   uint64_t next_ns_ = 0;
 };
 
-Result<void> run(RunningCollector& collector, const pipeline::Pipeline& pipeline, const RecordOptions& options,
-                 const StopSignals& signals, const std::function<void(const Progress&)>& progress) {
+Result<void> run(RunningCollector& collector, pipeline::Pipeline& pipeline, const RecordOptions& options, Limits& limits,
+                 StopSignals& signals, const std::function<void(const Progress&)>& progress) {
   uint64_t start = now_ns(), next_progress = start + kProgressNs;
   uint64_t end = options.duration_s ? start + static_cast<uint64_t>(*options.duration_s * 1e9) : ~uint64_t{0};
   uint64_t live_before = 0;
@@ -63,6 +88,10 @@ Result<void> run(RunningCollector& collector, const pipeline::Pipeline& pipeline
     uint64_t left_ms = (end - now) / 1'000'000 + 1;
     bool more = TRY(collector.get().poll(static_cast<int>(std::min<uint64_t>(kPollTimeoutMs, left_ms))));
     if (!more) break;
+    if (!TRY(limits.look(signals.take_dump_request()))) {
+      pipeline.add_note("stopped_at_max_size", "the recording was stopped at its --max-size");
+      break;
+    }
     feedback.tell(collector, pipeline, now);
     if (uint64_t live = pipeline.stack_counts().live; live != live_before) {
       collector.hurry();
@@ -93,18 +122,26 @@ Result<std::unique_ptr<format::RawWriter>> open_raw(const RecordOptions& options
 
 }  // namespace
 
-Result<Recorded> record(const RecordOptions& options, const std::function<void(const Progress&)>& progress) {
+Result<Recorded> record(const RecordOptions& options, const Listener& listener) {
   auto raw = TRY(open_raw(options));
   auto live = pipeline::make_live_access();
   pipeline::Options pipeline_options = options.pipeline;
   pipeline_options.live = live.get();
   pipeline_options.journal = raw.get();
+  pipeline_options.window_ns = static_cast<uint64_t>(options.window_s * 1e9);
   pipeline_options.unwind = options.frame_pointers ? pipeline::UnwindMode::kFramePointer : pipeline::UnwindMode::kDwarf;
   pipeline::Pipeline pipeline(pipeline_options);
-  auto collector = TRY(make_collector(options));
+  Diagnostics notes;
+  auto collector = TRY(make_collector(options, notes));
 
-  uint64_t cpu_before = own_cpu_ns();
-  StopSignals signals;
+  CostMeter cost(options.window_s > 0 || options.rotate > 0);
+  auto complete = [&](profile::Profile& profile) {
+    profile.diagnostics.merge(collector->get().diagnostics());
+    profile.diagnostics.merge(notes);
+    cost.tell(profile.run, collector->bytes_read());
+  };
+  Limits limits(options, pipeline, raw.get(), complete, listener.part_written);
+  StopSignals signals(options.window_s > 0);
   TRY(collector->get().open(pipeline));
   Recorded recorded;
   if (auto started = collector->get().start(); !started) {
@@ -113,20 +150,19 @@ Result<Recorded> record(const RecordOptions& options, const std::function<void(c
     recorded.command_error = started.error();
     return recorded;
   }
-  if (auto ran = run(*collector, pipeline, options, signals, progress); !ran) recorded.collection_error = ran.error();
+  if (auto ran = run(*collector, pipeline, options, limits, signals, listener.progress); !ran) recorded.collection_error = ran.error();
   if (auto ended = end_command(*collector); !ended && !recorded.collection_error) recorded.collection_error = ended.error();
-  uint64_t cpu_spent = own_cpu_ns() - cpu_before;
+  cost.stop();
   auto closed = collector->get().close();
   if (!closed && !recorded.collection_error) recorded.collection_error = closed.error();
 
   recorded.command_status = collector->command_status();
+  limits.finish(recorded);
   recorded.profile = pipeline.take();
-  recorded.profile.diagnostics.merge(collector->get().diagnostics());
+  complete(recorded.profile);
   if (raw && raw->dropped())
     recorded.profile.diagnostics.add("raw_events_dropped", Severity::kDataLoss,
                                      "events too large for the raw capture, which lacks them", raw->dropped());
-  recorded.profile.run.collector_cpu_ns = cpu_spent;
-  recorded.profile.run.bytes_read = collector->bytes_read();
   return recorded;
 }
 
@@ -142,6 +178,12 @@ Result<void> write_outputs(const profile::Profile& profile, const std::vector<Ou
     TRY(output.format->write(profile, file, options));
     TRY(file.commit());
   }
+  return {};
+}
+
+Result<void> write_recorded(const Recorded& recorded, const format::WriteOptions& options) {
+  TRY(write_outputs(recorded.profile, recorded.outputs, options));
+  for (const std::string& path : recorded.outdated) unlink(path.c_str());
   return {};
 }
 

@@ -29,9 +29,12 @@ struct Output {
   const format::FormatInfo* format = nullptr;
 };
 
+enum class Backend : uint8_t { kAuto, kBpf, kPerf };  // kAuto: bpf where this machine can, else perf
+
 struct RecordOptions {
   Target target;
   std::vector<std::string> events;    // empty: cycles where the machine has them, else cpu-clock
+  Backend backend = Backend::kAuto;
   uint64_t freq_hz = 0;               // 0: 999 for a command, 199 for what runs already
   bool max_freq = false;
   uint64_t period = 0;                // overrides freq_hz
@@ -43,6 +46,9 @@ struct RecordOptions {
   bool kernel = true;
   bool inherit = true;
   std::string raw_path;               // --save-raw
+  uint64_t max_bytes = 0;             // of what is recorded; 0: no limit. Reached, the recording stops or, in parts, goes on
+  size_t rotate = 0;                  // keep so many of the newest parts; 0: the recording is one, dumps are all kept
+  double window_s = 0;                // not 0: keep the last seconds only; SIGUSR2 writes them and the recording goes on
   pipeline::Options pipeline;
   std::vector<Output> outputs;
   format::WriteOptions write;
@@ -53,6 +59,9 @@ struct Recorded {
   int command_status = 0;             // as a shell would give it
   std::optional<Error> command_error;     // the command could not run: there is no profile
   std::optional<Error> collection_error;  // what came before it is in the profile all the same
+  std::vector<Output> outputs;            // where the profile goes: in a recording in parts, its last one
+  std::vector<std::string> parts;         // files that were written during the recording and are still there
+  std::vector<std::string> outdated;      // those of them that are too many once the profile is written
 };
 
 // progress: called about twice a second with what has come so far.
@@ -60,11 +69,17 @@ struct Progress {
   uint64_t samples = 0;
   double seconds = 0;
 };
-Result<Recorded> record(const RecordOptions& options, const std::function<void(const Progress&)>& progress);
+struct Listener {
+  std::function<void(const Progress&)> progress;
+  std::function<void(const std::string& path)> part_written;
+};
+Result<Recorded> record(const RecordOptions& options, const Listener& listener);
 
 // Before a long recording: whether its outputs can be written at all.
 Result<void> check_outputs(const std::vector<Output>& outputs);
 Result<void> write_outputs(const profile::Profile& profile, const std::vector<Output>& outputs,
                            const format::WriteOptions& options);
+// The rest of a recording; then its parts that are too many go.
+Result<void> write_recorded(const Recorded& recorded, const format::WriteOptions& options);
 
 }  // namespace cprof::session

@@ -5,12 +5,16 @@ namespace {
 
 volatile std::sig_atomic_t stop_requested = 0;
 
+volatile std::sig_atomic_t dump_requested = 0;
+
 void on_signal(int) { stop_requested = 1; }
+void on_dump(int) { dump_requested = 1; }
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(bool with_dumps) : with_dumps_(with_dumps) {
   stop_requested = 0;
+  dump_requested = 0;
   struct sigaction action = {};
   action.sa_handler = on_signal;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
@@ -19,14 +23,25 @@ StopSignals::StopSignals() {
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, &old_pipe_);
+  if (!with_dumps_) return;
+  struct sigaction dump = {};
+  dump.sa_handler = on_dump;
+  sigaction(SIGUSR2, &dump, &old_usr2_);
 }
 
 StopSignals::~StopSignals() {
   sigaction(SIGINT, &old_int_, nullptr);
   sigaction(SIGTERM, &old_term_, nullptr);
   sigaction(SIGPIPE, &old_pipe_, nullptr);
+  if (with_dumps_) sigaction(SIGUSR2, &old_usr2_, nullptr);
 }
 
 bool StopSignals::requested() const { return stop_requested != 0; }
+
+bool StopSignals::take_dump_request() {
+  if (!dump_requested) return false;
+  dump_requested = 0;
+  return true;
+}
 
 }  // namespace cprof::session

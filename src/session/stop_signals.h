@@ -1,5 +1,6 @@
 // SIGINT and SIGTERM end a recording, they do not kill it: the first asks to stop, and what was recorded is written.
-// A second one while writing has the usual effect, so that a hung write can be ended.
+// A second one while writing has the usual effect, so that a hung write can be ended. SIGUSR2 asks, where it is wanted,
+// to write what there is and to go on.
 #pragma once
 
 #include <csignal>
@@ -8,15 +9,17 @@ namespace cprof::session {
 
 class StopSignals {
  public:
-  StopSignals();   // one instance at a time
+  explicit StopSignals(bool with_dumps);  // one instance at a time
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
   bool requested() const;
+  bool take_dump_request();  // true once per request
 
  private:
-  struct sigaction old_int_, old_term_, old_pipe_;
+  bool with_dumps_;
+  struct sigaction old_int_, old_term_, old_pipe_, old_usr2_;
 };
 
 }  // namespace cprof::session

@@ -133,11 +133,26 @@ Process& Tracker::process(int32_t pid, uint64_t time_ns) {
   return add_process(pid, time_ns);
 }
 
+void Tracker::forget_ended(uint64_t before_ns, const std::function<void(const Thread&)>& forgotten) {
+  auto is_over = [&](const Thread& t) {
+    bool over = t.end_ns && t.end_ns < before_ns;
+    if (over) forgotten(t);
+    return over;
+  };
+  std::erase_if(all_, [&](const std::unique_ptr<Process>& p) {
+    std::erase_if(p->reused_threads, [&](const auto& t) { return is_over(*t); });
+    std::erase_if(p->threads, [&](const auto& entry) { return is_over(*entry.second); });
+    bool over = p->end_ns && p->end_ns < before_ns && p->threads.empty() && p->reused_threads.empty();
+    if (auto it = current_.find(p->pid); over && it != current_.end() && it->second == p.get()) current_.erase(it);
+    return over;
+  });
+}
+
 Process& Tracker::add_process(int32_t pid, uint64_t time_ns) {
   all_.push_back(std::make_unique<Process>());
   Process& p = *all_.back();
   p.pid = p.access_tid = pid;
-  p.serial = static_cast<uint32_t>(all_.size() - 1);
+  p.serial = next_serial_++;
   p.start_ns = time_ns;
   current_[pid] = &p;
   return p;

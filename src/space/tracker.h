@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -81,6 +82,9 @@ class Tracker {
   Thread& thread(const event::Task& task, uint64_t time_ns);
   Process& process(int32_t pid, uint64_t time_ns);
 
+  // Lets go of threads and processes that ended before then. forgotten(thread): before it is gone.
+  void forget_ended(uint64_t before_ns, const std::function<void(const Thread&)>& forgotten);
+
   const std::vector<std::unique_ptr<Process>>& all() const { return all_; }
   const AddressMap& kernel() const { return kernel_; }
 
@@ -90,6 +94,7 @@ class Tracker {
 
   std::vector<std::unique_ptr<Process>> all_;
   std::unordered_map<int32_t, Process*> current_;
+  uint32_t next_serial_ = 0;
   AddressMap kernel_;
 };
 

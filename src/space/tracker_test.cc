@@ -125,5 +125,27 @@ TEST(Tracker, KernelMappingsBelongToNoProcess) {
   EXPECT_NE(t.kernel().find(0xffffffff81000010), nullptr);
 }
 
+TEST(Tracker, WhatEndedLongAgoCanBeForgotten) {
+  Tracker tracker;
+  tracker.apply(event::Fork{1, {7, 7}, {1, 1}});
+  tracker.apply(event::Fork{2, {7, 8}, {7, 7}});
+  tracker.apply(event::Fork{3, {9, 9}, {7, 7}});
+  tracker.apply(event::Exit{10, {7, 8}});
+  tracker.apply(event::Exit{20, {9, 9}});
+  uint32_t serial = tracker.process(7, 20).serial;
+  std::vector<int32_t> gone;
+  auto note = [&](const Thread& t) { gone.push_back(t.tid); };
+  tracker.forget_ended(10, note);
+  EXPECT_TRUE(gone.empty());
+  tracker.forget_ended(11, note);
+  EXPECT_EQ(gone, (std::vector<int32_t>{8}));
+  tracker.forget_ended(21, note);
+  EXPECT_EQ(gone, (std::vector<int32_t>{8, 9}));
+  EXPECT_EQ(tracker.process(7, 30).serial, serial) << "the living stay";
+  Process& again = tracker.process(9, 30);
+  EXPECT_EQ(again.start_ns, 30u);
+  for (const auto& p : tracker.all()) EXPECT_TRUE(p.get() == &again || p->serial != again.serial) << "serials are unique";
+}
+
 }  // namespace
 }  // namespace cprof::space

@@ -44,10 +44,28 @@ class Options(harness.Live):
 
 class NotYet(Options):
     def test_options_of_record_for_later(self):
-        for option in (["--rotate", "10s"], ["--max-size", "1M"], ["--overwrite-window", "5s"], ["--view"], ["--off-cpu"],
-                       ["--with-offcpu"], ["--backend", "bpf"], ["--weight", "offcpu"], ["-e", "{cycles,instructions}"]):
+        for option in (["--view"], ["--off-cpu"],
+                       ["--with-offcpu"], ["--weight", "offcpu"], ["-e", "{cycles,instructions}"]):
             self.assert_refused("record", *option, "--", "true", saying="not supported yet")
         self.assert_refused("record", "--container", "web", saying="not supported yet")
+        self.assert_no_leftovers()
+
+    def test_limits_that_do_not_fit(self):
+        for options, saying in ((["--rotate", "2"], "--max-size"), (["--rotate", "0", "--max-size", "1M"], "--rotate"),
+                                (["--rotate", "two", "--max-size", "1M"], "--rotate"), (["--max-size", "10 apples"], "not a size"),
+                                (["--max-size", "1K"], "64K"), (["--overwrite-window", "-1"], "--overwrite-window"),
+                                (["--overwrite-window", "5s"], "--overwrite-window"),
+                                (["--overwrite-window", "5", "--max-size", "1M"], "exclude"),
+                                (["--overwrite-window", "5", "--save-raw", "x.data"], "--save-raw"),
+                                (["--rotate", "2", "--max-size", "1M", "--save-raw", "x.data"], "--save-raw"),
+                                (["--overwrite-window", "5", "-o", "-", "--format", "folded"], "-o -")):
+            self.assert_refused("record", *options, "--", "true", saying=saying)
+        self.assert_no_leftovers()
+
+    def test_backends(self):
+        self.assert_refused("record", "--backend", "bpf", "--", "true", status=1, saying="no BPF backend")
+        self.assert_refused("record", "--backend", "ebpf", "--", "true", saying="--backend")
+        self.assert_refused("perf", "--backend", "bpf", "--", "true", saying="--backend")
         self.assert_no_leftovers()
 
     def test_metric_that_is_not_recorded(self):

@@ -1,0 +1,36 @@
+// Takes from a profile that grows what happened lately: the samples, and the stacks, places, threads and texts that they
+// still use, with new numbers. Called by the pipeline of a recording that keeps only its last seconds. Memory is then in
+// proportion to what is kept, however much was seen before.
+#pragma once
+
+#include <iterator>
+#include <span>
+#include <vector>
+
+#include "profile/builder.h"
+
+namespace cprof::profile {
+
+// By old number, the new ones; invalid where nothing uses the row any more.
+struct Renumbering {
+  std::vector<ProcessId> processes;
+  std::vector<ThreadId> threads;
+  std::vector<MappingId> mappings;
+  std::vector<LocationId> locations;
+  std::vector<CallSiteId> sites;
+};
+
+// The values of a map are row numbers: they become the new ones, and entries of rows that are gone go too.
+template <typename Map, typename Ids>
+void renumber(Map& rows, const Ids& numbers) {
+  for (auto it = rows.begin(); it != rows.end();) {
+    it->second = numbers[it->second.index()];
+    it = it->second.valid() ? std::next(it) : rows.erase(it);
+  }
+}
+
+// Puts into `builder` what it holds from since_ns on; untimed values stay whole. `used`: sites that are kept even when no
+// sample has them. For profiles that are not named yet. Metrics and diagnostics stay, the run begins at since_ns.
+Renumbering keep_since(ProfileBuilder& builder, uint64_t since_ns, std::span<const CallSiteId> used = {});
+
+}  // namespace cprof::profile
