@@ -301,8 +301,10 @@ Result<Weights> view_weights(const Profile& profile, analyze::WeightSelection::K
   timeline::Options options = timeline::default_options(profile);
   options.metric = selection.metric.valid() ? selection.metric : analyze::default_metric(profile);
   options.interval_ns = 0;
-  const std::vector<uint64_t> wall = timeline::wall_weights(profile, options);
-  selection.wall = wall;
+  const timeline::WallWeights wall = timeline::wall_weights(profile, options);
+  selection.wall = wall.of_samples;
+  selection.wall_off_cpu = wall.of_off_cpu;
+  selection.wall_resumed = wall.of_resumed;
   return analyze::sample_weights(profile, selection);
 }
 

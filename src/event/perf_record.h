@@ -25,6 +25,10 @@ constexpr uint64_t own_tag(uint64_t kind) { return kind << 48 | 0x666f727063; }
 inline constexpr uint64_t kSessionTag = own_tag(1);      // then format/perfdata/session_record.h
 inline constexpr uint64_t kStackMemoryTag = own_tag(2);  // then u64 address, u64 size, bytes, pad to 8, trailer
 inline constexpr uint64_t kEndTag = own_tag(3);          // then u64 end_ns
+inline constexpr uint64_t kWakeupTag = own_tag(8);       // then i32 waker pid, tid, trailer of the woken
+inline constexpr uint64_t kSwitchInTag = own_tag(9);     // then u64 woken_ns, i32 waker pid, tid, trailer
+inline constexpr uint64_t kSwitchOutTag = own_tag(10);   // then u64 stack_id, u64 preempted, trailer
+bool is_event_tag(uint64_t tag);                         // whether the decoder makes an event of such a record
 
 inline constexpr size_t kMaxRecordBytes = 65528;            // header.size is 16 bits and a multiple of 8
 inline constexpr uint32_t kMaxStackBytes = 65528;           // sample_stack_user: 16 bits and a multiple of 8
@@ -44,6 +48,8 @@ struct AttrLayout {
   bool sample_id_all = true;
   uint64_t period = 1;         // weight of samples that carry none: the fixed sample_period
   uint32_t metric = 0;         // index into SessionInfo.metrics, or kNoMetric
+  // A wake-up tracepoint: its samples become Wakeup events. Where its raw data hold the woken tid; 0: another event.
+  uint16_t woken_tid_offset = 0;
   bool operator==(const AttrLayout&) const = default;
 };
 AttrLayout layout_of(const perf_event_attr& attr, uint32_t metric);

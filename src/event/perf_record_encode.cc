@@ -156,11 +156,25 @@ struct Encoder {
   Result<void> operator()(const Exit& e) { return lineage(PERF_RECORD_EXIT, e.task, e.task, e.time_ns); }
 
   Result<void> operator()(const SwitchOut& s) {
+    if (s.stack_id) {
+      Writer own(out, kOwnRecord, 0);
+      own.put(kSwitchOutTag);
+      own.put(s.stack_id);
+      own.put(uint64_t{s.preempted});
+      return finish(own, {s.task, s.time_ns, id, s.cpu});
+    }
     Writer w(out, PERF_RECORD_SWITCH,
              PERF_RECORD_MISC_SWITCH_OUT | (s.preempted ? PERF_RECORD_MISC_SWITCH_OUT_PREEMPT : 0));
     return finish(w, {s.task, s.time_ns, id, s.cpu});
   }
   Result<void> operator()(const SwitchIn& s) {
+    if (s.woken_ns || s.waker != Task{}) {
+      Writer own(out, kOwnRecord, 0);
+      own.put(kSwitchInTag);
+      own.put(s.woken_ns);
+      own.put(s.waker);
+      return finish(own, {s.task, s.time_ns, id, s.cpu});
+    }
     Writer w(out, PERF_RECORD_SWITCH, 0);
     return finish(w, {s.task, s.time_ns, id, s.cpu});
   }
@@ -183,7 +197,12 @@ struct Encoder {
 
   Result<void> operator()(const StackDef&) { return fail("a stack definition has no record form"); }
   Result<void> operator()(const Count&) { return fail("a count has no record form"); }
-  Result<void> operator()(const Wakeup&) { return fail("a wake-up has no record form"); }
+  Result<void> operator()(const Wakeup& w) {
+    Writer own(out, kOwnRecord, 0);
+    own.put(kWakeupTag);
+    own.put(w.waker);
+    return finish(own, {w.task, w.time_ns, id, 0});
+  }
 };
 
 }  // namespace

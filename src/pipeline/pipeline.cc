@@ -5,7 +5,9 @@
 #include "pipeline/modules.h"
 #include "pipeline/namer.h"
 #include "pipeline/stack_interner.h"
+#include "pipeline/switch_tracker.h"
 #include "pipeline/user_stack.h"
+#include "pipeline/wait_classifier.h"
 #include "profile/builder.h"
 #include "space/tracker.h"
 
@@ -23,7 +25,6 @@ class ProcLiveAccess : public LiveAccess {
 struct ThreadState {
   profile::ThreadId row;
   StackCache stack;
-  uint64_t on_cpu_since = 0;
 };
 
 }  // namespace
@@ -32,10 +33,13 @@ std::unique_ptr<LiveAccess> make_live_access() { return std::make_unique<ProcLiv
 
 struct Pipeline::Impl {
   explicit Impl(Options given)
-      : options(std::move(given)), modules(diagnostics()), interner(builder, modules, options.kallsyms_path, diagnostics()) {}
+      : options(std::move(given)), modules(diagnostics()), interner(builder, modules, options.kallsyms_path, diagnostics()),
+        switches(builder) {}
 
   Diagnostics& diagnostics() { return builder.profile().diagnostics; }
-  ThreadState& state_of(const event::Task& task, uint64_t time_ns);
+  SwitchedThread switched(const event::Task& task, uint64_t time_ns);
+  void on_switch_stack(const event::Sample& sample);
+  std::optional<WaitStack> site_of_stack(const space::Process& process, uint64_t stack_id);
   profile::ThreadId row_of(space::Thread& thread, ThreadState& state);
   Result<void> forward(const event::Event& event);
   Result<void> journal_what_was_asked(const event::Sample& sample);
@@ -46,7 +50,10 @@ struct Pipeline::Impl {
   void on(const event::StackMemory& memory) { stacks->add_memory(memory); }
   void on(const event::Mmap& mmap) { tracker.apply(mmap); }
   void on(const event::Comm& comm) { tracker.apply(comm); }
-  void on(const event::Fork& fork) { tracker.apply(fork); }
+  void on(const event::Fork& fork) {
+    tracker.apply(fork);
+    switches.on_fork(fork);
+  }
   void on(const event::Exit& exit);
   void on(const event::SwitchIn& in);
   void on(const event::SwitchOut& out);
@@ -54,18 +61,20 @@ struct Pipeline::Impl {
   void on(const event::Throttle& throttle);
   void on(const event::StackDef&) {}
   void on(const event::Count&) {}
-  void on(const event::Wakeup&) {}
+  void on(const event::Wakeup& wakeup) { switches.on_wakeup(wakeup); }
 
   Options options;
   profile::ProfileBuilder builder;
   space::Tracker tracker;
   Modules modules;
   StackInterner interner;
+  SwitchTracker switches;
   std::unique_ptr<UserStackReader> stacks;
   std::unordered_map<const space::Thread*, ThreadState> threads;
   std::vector<std::pair<const space::Thread*, profile::ThreadId>> rows;
   std::unordered_map<uint32_t, profile::ProcessId> process_rows;
-  std::vector<profile::MetricId> metrics;
+  std::vector<profile::MetricId> metrics;  // by the session's index; invalid for what is not one of the profile
+  std::vector<bool> is_switch_stacks;      // likewise
   StackCounts counts;
 };
 
@@ -89,12 +98,20 @@ void Pipeline::Impl::describe_session(const event::SessionInfo& info) {
   run.start_realtime_ns = info.start_realtime_ns;
   run.cpus = info.cpus_online;
   run.has_switches = info.has_switches;
+  run.has_off_cpu = info.has_off_cpu;
+  switches.begin(info);
   for (const event::Metric& m : info.metrics) {
+    is_switch_stacks.push_back(m.is_switch_stacks);
+    if (m.is_switch_stacks) {
+      metrics.emplace_back();
+      continue;
+    }
     uint64_t period = m.period ? m.period : m.is_time && m.freq_hz ? 1'000'000'000 / m.freq_hz : 0;
     metrics.push_back(builder.add_metric(m.name, m.unit, period, m.is_time));
     if (m.is_time && !run.sampling_interval_ns) run.sampling_interval_ns = period;
     if (!m.is_time && m.freq_hz && !run.sampling_interval_ns) run.sampling_interval_ns = 1'000'000'000 / m.freq_hz;
   }
+  if (info.has_off_cpu) builder.add_metric(profile::kOffCpuMetric, "nanoseconds");
   if (!info.has_kernel_stacks && !info.kernel_stacks_missing.empty())
     diagnostics().add("kernel_stacks_missing", Severity::kNotice, "no kernel stacks: " + info.kernel_stacks_missing);
 }
@@ -122,9 +139,11 @@ Result<void> Pipeline::on_round(uint64_t time_ns) {
   return {};
 }
 
-ThreadState& Pipeline::Impl::state_of(const event::Task& task, uint64_t time_ns) {
+SwitchedThread Pipeline::Impl::switched(const event::Task& task, uint64_t time_ns) {
+  if (task.tid <= 0) return {};
   space::Thread& thread = tracker.thread(task, time_ns);
-  return threads[&thread];
+  if (thread.end_ns) return {};  // it leaves its CPU for the last time
+  return {task.tid, row_of(thread, threads[&thread]), std::max(thread.start_ns, builder.profile().run.start_ns)};
 }
 
 profile::ThreadId Pipeline::Impl::row_of(space::Thread& thread, ThreadState& state) {
@@ -138,6 +157,7 @@ profile::ThreadId Pipeline::Impl::row_of(space::Thread& thread, ThreadState& sta
 }
 
 void Pipeline::Impl::on(const event::Sample& sample) {
+  if (sample.metric < is_switch_stacks.size() && is_switch_stacks[sample.metric]) return on_switch_stack(sample);
   space::Thread& thread = tracker.thread(sample.task, sample.time_ns);
   ThreadState& state = threads[&thread];
   UserStack user = stacks->read(sample, *thread.process);
@@ -164,7 +184,24 @@ void Pipeline::Impl::on(const event::Sample& sample) {
   builder.add_sample(row);
 }
 
+// Not a sample of the profile: it tells where the thread is that leaves its CPU next.
+void Pipeline::Impl::on_switch_stack(const event::Sample& sample) {
+  const SwitchedThread who = switched(sample.task, sample.time_ns);
+  space::Thread& thread = tracker.thread(sample.task, sample.time_ns);
+  UserStack user = stacks->read(sample, *thread.process);
+  if (who.tid == 0) return;
+  WaitStack stack{.end = user.end, .weight = static_cast<uint32_t>(std::min<uint64_t>(sample.period, UINT32_MAX))};
+  stack.site = interner.intern(*thread.process, threads[&thread].stack, user.frames, sample.kernel_chain);
+  if (user.end == profile::StackEnd::kTruncatedSnapshot)
+    diagnostics().add("off_cpu_stacks_cut", Severity::kNotice, "stacks of waits that go on above the 4 KiB that were copied");
+  switches.on_stack(who, stack);
+}
+
+// The stack that a SwitchOut names, of the StackDefs of its process.
+std::optional<WaitStack> Pipeline::Impl::site_of_stack(const space::Process&, uint64_t) { return std::nullopt; }
+
 void Pipeline::Impl::on(const event::Exit& exit) {
+  switches.on_exit(exit);
   tracker.apply(exit);
   space::Process& process = tracker.process(exit.task.pid, exit.time_ns);
   if (!process.end_ns) return;
@@ -173,25 +210,20 @@ void Pipeline::Impl::on(const event::Exit& exit) {
 }
 
 void Pipeline::Impl::on(const event::SwitchIn& in) {
-  if (in.task.pid == 0) return;
-  state_of(in.task, in.time_ns).on_cpu_since = in.time_ns;
+  if (SwitchedThread who = switched(in.task, in.time_ns); who.tid) switches.on_in(who, in);
 }
 
 void Pipeline::Impl::on(const event::SwitchOut& out) {
-  if (out.task.pid == 0) return;
-  space::Thread& thread = tracker.thread(out.task, out.time_ns);
-  ThreadState& state = threads[&thread];
-  uint64_t since = state.on_cpu_since ? state.on_cpu_since : std::max(thread.start_ns, builder.profile().run.start_ns);
-  state.on_cpu_since = 0;
-  if (out.time_ns < since) {
-    diagnostics().add("clock_went_back", Severity::kError, "intervals on a CPU that end before they start");
-    return;
-  }
-  builder.profile().on_cpu.push_back({row_of(thread, state), since, out.time_ns, out.cpu, out.preempted});
+  SwitchedThread who = switched(out.task, out.time_ns);
+  if (!who.tid) return;
+  std::optional<WaitStack> stack;
+  if (out.stack_id) stack = site_of_stack(*tracker.thread(out.task, out.time_ns).process, out.stack_id);
+  switches.on_out(who, out, stack);
 }
 
 void Pipeline::Impl::on(const event::Lost& lost) {
   stacks->note_lost(lost.time_ns);
+  switches.on_lost(lost.time_ns);
   if (lost.kind == event::LostKind::kSamples)
     diagnostics().add("lost_samples", Severity::kDataLoss, "samples lost in the kernel's ring; lower -F", lost.count);
   else
@@ -208,7 +240,9 @@ void Pipeline::Impl::on(const event::Throttle& throttle) {
 Result<void> Pipeline::finish(uint64_t end_ns) {
   Impl& impl = *impl_;
   impl.builder.profile().run.end_ns = end_ns;
+  impl.switches.finish(end_ns);
   impl.finish_rows();
+  classify_waits(impl.builder.profile(), impl.interner);
   impl.modules.report(impl.diagnostics());
   if (impl.options.symbolize) {
     Namer namer(impl.options, impl.builder, impl.modules, impl.interner, impl.diagnostics());
@@ -232,12 +266,6 @@ void Pipeline::Impl::finish_rows() {
     profile::Process& row = profile.processes[it->second.index()];
     row.name = builder.intern(process->name);
     row.end_ns = process->end_ns;
-  }
-  for (auto& [thread, state] : threads) {
-    if (!state.on_cpu_since) continue;
-    uint64_t end = thread->end_ns ? thread->end_ns : profile.run.end_ns;
-    if (end > state.on_cpu_since && state.row.valid())
-      profile.on_cpu.push_back({state.row, state.on_cpu_since, end, 0, false});
   }
 }
 

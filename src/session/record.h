@@ -42,6 +42,7 @@ struct RecordOptions {
   uint32_t stack_bytes = 0;           // 0: 16 KiB, 64 KiB when that cuts too many stacks
   bool kernel = true;
   bool inherit = true;
+  bool off_cpu = false;
   std::string raw_path;               // --save-raw
   pipeline::Options pipeline;
   std::vector<Output> outputs;

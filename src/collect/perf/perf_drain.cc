@@ -116,6 +116,8 @@ void PerfCollector::note_event(const event::Event& event) {
   // Losses and throttling go to the sink as events, which counts them for a live run and a replay alike.
   if (const auto* lost = std::get_if<event::Lost>(&event)) {
     lost_records_ += lost->count;
+  } else if (const auto* out = std::get_if<event::SwitchOut>(&event)) {
+    if (options_.off_cpu && out->task.tid > 0) note_switch(out->time_ns);
   } else if (std::holds_alternative<event::Mmap>(event)) {
     mappings_changed_ = true;
   } else if (wide_) {

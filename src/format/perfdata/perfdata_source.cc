@@ -93,7 +93,7 @@ Result<void> PerfDataSource::handle(const RawRecord& record, RecordStream* strea
 Result<void> PerfDataSource::handle_own(const RawRecord& record) {
   ByteReader in(record.bytes.subspan(kRecordHeaderBytes), swap_);
   uint64_t tag = in.u64();
-  if (tag == event::kStackMemoryTag) return handle_event_record(record.bytes);
+  if (event::is_event_tag(tag)) return handle_event_record(record.bytes);
   if (tag == event::kEndTag) {
     end_ns_ = in.u64();
     has_end_ = in.ok();
