@@ -150,7 +150,10 @@ TEST_F(Switches, AThreadThatMovesBetweenCpusLosesNoInterval) {
   auto p = finish(3000);
   ASSERT_EQ(p.off_cpu.size(), 20u);
   uint64_t total = 0;
-  for (const auto& off : p.off_cpu) total += off.duration_ns(), EXPECT_EQ(off.duration_ns(), 100 * kMs);
+  for (const auto& off : p.off_cpu) {
+    EXPECT_EQ(off.duration_ns(), 100 * kMs);
+    total += off.duration_ns();
+  }
   EXPECT_EQ(total, 2000 * kMs);
 }
 
@@ -187,7 +190,6 @@ TEST_F(Switches, ANewThreadIsRunnableUntilItRuns) {
   tracker.on_fork({.time_ns = 110 * kMs, .child = {10, 11}, .parent = {10, 10}});
   in(11, 115);
   tracker.on_exit({.time_ns = 120 * kMs, .task = {10, 11}});
-  out(11, 121);  // what is left of it leaves the CPU: the pipeline does not pass this on, and it makes nothing here
   auto p = finish(200);
   EXPECT_EQ(lines(p)[0], "1 on 115-120");
   EXPECT_EQ(p.off_cpu[0].woken_ns, p.off_cpu[0].start_ns);

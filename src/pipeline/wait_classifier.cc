@@ -15,14 +15,19 @@ using profile::WaitClass;
 class Classifier {
  public:
   Classifier(const profile::Profile& profile, const object::KernelSymbols* symbols)
-      : profile_(profile), symbols_(symbols), known_(profile.sites.size()) {}
+      : profile_(profile), symbols_(symbols), known_(profile.sites.size()), last_(profile.threads.size()) {}
 
-  // None without named kernel frames.
-  std::optional<WaitClass> class_of(profile::CallSiteId site) {
-    if (!site.valid() || !symbols_) return std::nullopt;
-    Known& known = known_[site.index()];
-    if (!known.is_looked_up) known = {true, look_up(site)};
-    return known.wait_class;
+  void classify(profile::OffCpuInterval& off) {
+    if (off.woken_ns == off.start_ns) {  // told by the switch itself, whatever the stack
+      off.wait_class = WaitClass::kSched;
+      return;
+    }
+    const auto from_stack = class_of(off.site);
+    off.is_guessed = !from_stack;
+    // Where stacks were thinned, a wait without one is taken for another of what its thread last waited for.
+    auto& of_thread = last_[off.thread.index()];
+    off.wait_class = from_stack.value_or(off.weight == 0 ? of_thread.value_or(WaitClass::kOther) : WaitClass::kOther);
+    if (from_stack) of_thread = from_stack;
   }
 
  private:
@@ -30,6 +35,17 @@ class Classifier {
     bool is_looked_up = false;
     std::optional<WaitClass> wait_class;
   };
+
+  // None without named kernel frames.
+  std::optional<WaitClass> class_of(profile::CallSiteId site) {
+    if (!site.valid() || !symbols_) return std::nullopt;
+    Known& known = known_[site.index()];
+    if (!known.is_looked_up) {
+      known.is_looked_up = true;
+      known.wait_class = look_up(site);
+    }
+    return known.wait_class;
+  }
 
   std::optional<WaitClass> look_up(profile::CallSiteId site) {
     names_.clear();
@@ -46,7 +62,8 @@ class Classifier {
 
   const profile::Profile& profile_;
   const object::KernelSymbols* symbols_;
-  std::vector<Known> known_;  // by site
+  std::vector<Known> known_;                    // by site
+  std::vector<std::optional<WaitClass>> last_;  // by thread
   std::vector<std::string_view> names_;
 };
 
@@ -54,13 +71,9 @@ class Classifier {
 
 void classify_waits(profile::Profile& profile, StackInterner& interner) {
   if (profile.off_cpu.empty()) return;
+  // In the order of time within each thread.
   Classifier classifier(profile, interner.kernel_symbols());
-  for (profile::OffCpuInterval& off : profile.off_cpu) {
-    const auto from_stack = classifier.class_of(off.site);
-    const bool only_runnable = off.woken_ns == off.start_ns;  // told by the switch itself, whatever the stack
-    off.is_guessed = !from_stack && !only_runnable;
-    off.wait_class = only_runnable ? WaitClass::kSched : from_stack.value_or(WaitClass::kOther);
-  }
+  for (profile::OffCpuInterval& off : profile.off_cpu) classifier.classify(off);
 }
 
 }  // namespace cprof::pipeline

@@ -7,7 +7,7 @@ Requires: nm and the test program nofp_gcc for what needs symbols; no privileges
 # covers: convert --input-format --metric --by --folded-style --demangle --no-inline --weight --output
 # covers: report --input-format --summary --top --tree --granularity --weight --metric --rows --depth --min-percent
 # covers: report --peek --list --demangle --no-inline
-# covers: record --rotate --max-size --overwrite-window --view --container --off-cpu --backend --freq --count
+# covers: record --rotate --max-size --overwrite-window --view --container --backend --freq --count
 
 import os
 import re
@@ -43,11 +43,17 @@ class Options(harness.Live):
 
 class NotYet(Options):
     def test_options_of_record_for_later(self):
-        for option in (["--rotate", "10s"], ["--max-size", "1M"], ["--overwrite-window", "5s"], ["--view"], ["--off-cpu"],
-                       ["--with-offcpu"], ["--backend", "bpf"], ["--weight", "offcpu"], ["-e", "{cycles,instructions}"]):
+        for option in (["--rotate", "10s"], ["--max-size", "1M"], ["--overwrite-window", "5s"], ["--view"],
+                       ["--backend", "bpf"], ["-e", "{cycles,instructions}"]):
             self.assert_refused("record", *option, "--", "true", saying="not supported yet")
         self.assert_refused("record", "--container", "web", saying="not supported yet")
         self.assert_no_leftovers()
+
+    def test_off_cpu_values_need_off_cpu(self):
+        for option in (["--weight", "offcpu"], ["--metric", "offcpu"]):
+            self.assert_refused("record", *option, "--", "true", saying="only with --off-cpu")
+        self.assert_refused("record", "--with-offcpu", "--delay", "1", "--", "true", saying="not supported")
+        self.assert_refused("report", self.source, "--weight", "offcpu", "--metric", "x", status=1, saying="exclude")
 
     def test_metric_that_is_not_recorded(self):
         self.assert_refused("record", "-e", "page-faults", "--metric", "cycles", "--", "true", saying="cycles")

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <csignal>
 #include <ctime>
 
@@ -257,40 +256,25 @@ void PerfCollector::note_truncated(uint64_t truncated, uint64_t total) {
   wanted_stack_bytes_ = has_small_rings_ ? std::min(stack_bytes_ * 2, event::kMaxStackBytes) : event::kMaxStackBytes;
 }
 
-// Stacks of more than 5,000 switches a second would cost more than they tell: then only every Nth is taken, and stands
-// for N. Windows of 50 ms meet a storm before it has filled the rings; calm is believed after 20 of them.
-void PerfCollector::note_switch(uint64_t time_ns) {
-  constexpr uint64_t kMostPerSecond = 5000, kWindowNs = 50'000'000;
-  constexpr uint32_t kCalmWindows = 20;
-  if (switches_++ == 0) switches_since_ns_ = time_ns;
-  const uint64_t elapsed = time_ns > switches_since_ns_ ? time_ns - switches_since_ns_ : 0;
-  if (elapsed < kWindowNs) return;
-  const uint64_t per_second = switches_ * 1'000'000'000 / elapsed;
-  const uint64_t needed = std::bit_ceil((per_second + kMostPerSecond - 1) / kMostPerSecond);
-  switches_ = 0;
-  calm_windows_ = needed < wanted_switch_period_ ? calm_windows_ + 1 : 0;
-  if (needed > wanted_switch_period_ || calm_windows_ == kCalmWindows) wanted_switch_period_ = needed;
-}
-
 Result<void> PerfCollector::apply_switch_period() {
-  if (wanted_switch_period_ == switch_period_) return {};
-  events_->thin_switch_stacks(wanted_switch_period_);
+  const uint64_t wanted = switch_rate_.wanted_period();
+  if (wanted == switch_period_ || keeps_switch_period_) return {};
+  events_->thin_switch_stacks(wanted);
   auto reopened = events_->reopen_samplers(stack_bytes_, live_tids());
   if (!reopened) {
     events_->thin_switch_stacks(switch_period_);
-    wanted_switch_period_ = switch_period_;
+    keeps_switch_period_ = true;
     diagnostics_.add("switch_period_not_changed", Severity::kNotice,
                      "the rate of switch stacks stays, because the events could not be opened again", 1,
                      reopened.error().message);
     return {};
   }
-  switch_period_ = wanted_switch_period_;
+  switch_period_ = wanted;
   if (sampling_) events_->enable_samplers();
   return {};
 }
 
 Result<void> PerfCollector::apply_stack_change() {
-  TRY(apply_switch_period());
   if (wanted_stack_bytes_ == stack_bytes_) return {};
   auto reopened = events_->reopen_samplers(wanted_stack_bytes_, live_tids());
   if (reopened) {
