@@ -122,6 +122,13 @@ Result<void> set_target(const RecordArguments& a, session::RecordOptions& option
   return {};
 }
 
+Result<void> check_off_cpu(const RecordArguments& a) {
+  if (!a.off_cpu) return {};
+  if (a.delay > 0) return fail("--off-cpu with --delay: not supported: waits would count from the start");
+  if (!a.cpus.empty()) return fail("--off-cpu with -C: not supported: time on other CPUs would count as waiting");
+  return {};
+}
+
 // Told before the recording: afterwards there would be a profile and no way to write it.
 Result<void> check_metric(const RecordArguments& a) {
   const std::string& metric = a.output.metric;
@@ -129,7 +136,6 @@ Result<void> check_metric(const RecordArguments& a) {
   const bool wants_off_cpu = metric == profile::kOffCpuMetric || a.output.weight == "offcpu";
   if (wants_off_cpu && !a.off_cpu)
     return fail(fmt::format("{} {}: only with --off-cpu", metric.empty() ? "--weight" : "--metric", profile::kOffCpuMetric));
-  if (a.off_cpu && a.delay > 0) return fail("--off-cpu with --delay: not supported: waits would count from the start");
   if (metric.empty() || is_default || wants_off_cpu || std::ranges::find(a.events, metric) != a.events.end()) return {};
   return fail(fmt::format("--metric {}: not among the events that are recorded; name it with -e", metric));
 }
@@ -141,6 +147,7 @@ Result<session::RecordOptions> to_session(RecordArguments& a) {
   TRY(set_rate(a, options));
   TRY(set_stack_size(a, options));
   TRY(check_metric(a));
+  TRY(check_off_cpu(a));
   if (a.duration < 0 || a.delay < 0) return fail("--duration and --delay take seconds, not less than 0");
   if (a.duration > 0) options.duration_s = a.duration;
   if (a.max_depth == 0) return fail("--max-depth: at least 1");

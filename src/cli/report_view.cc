@@ -92,7 +92,8 @@ class Summary {
   void add_samples() {
     if (!p_.timed()) return add_values();
     std::string text = number(p_.samples.size());
-    if (p_.metrics.size() == 1) text += fmt::format(" of {}", printable(p_.text(p_.metrics[0].name)));
+    const bool has_waits = !p_.off_cpu.empty() && analyze::find_metric(p_, profile::kOffCpuMetric).valid();
+    if (p_.metrics.size() == (has_waits ? 2 : 1)) text += fmt::format(" of {}", printable(p_.text(p_.metrics[0].name)));
     if (p_.run.sampling_interval_ns != 0)
       text += fmt::format(" at {:.0f} Hz", 1e9 / static_cast<double>(p_.run.sampling_interval_ns));
     if (p_.run.end_ns > p_.run.start_ns)

@@ -52,8 +52,8 @@ class NotYet(Options):
     def test_off_cpu_values_need_off_cpu(self):
         for option in (["--weight", "offcpu"], ["--metric", "offcpu"]):
             self.assert_refused("record", *option, "--", "true", saying="only with --off-cpu")
-        self.assert_refused("record", "--with-offcpu", "--delay", "1", "--", "true", saying="not supported")
-        self.assert_refused("report", self.source, "--weight", "offcpu", "--metric", "x", status=1, saying="exclude")
+        for option in (["--delay", "1"], ["-C", "0"]):
+            self.assert_refused("record", "--with-offcpu", *option, "--", "true", saying="not supported")
 
     def test_metric_that_is_not_recorded(self):
         self.assert_refused("record", "-e", "page-faults", "--metric", "cycles", "--", "true", saying="cycles")
@@ -115,7 +115,8 @@ class ReportViews(Options):
 
     def test_weight_that_is_not_there(self):
         self.assert_refused("report", self.source, "--weight", "wall", status=1, saying="wall")
-        self.assert_refused("report", self.source, "--weight", "offcpu", status=1, saying="offcpu")
+        self.assert_refused("report", self.source, "--weight", "offcpu", status=1, saying="off-cpu")
+        self.assert_refused("report", self.source, "--weight", "offcpu", "--metric", "x", status=1, saying="exclude")
         self.assert_refused("convert", self.source, "--weight", "wall", "-o", self.path("o.folded"), status=1, saying="wall")
 
 

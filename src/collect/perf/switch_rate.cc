@@ -24,7 +24,7 @@ void SwitchRate::note(size_t ring, uint64_t time_ns) {
 
 void SwitchRate::end_window(Window& window, uint64_t time_ns) {
   const uint64_t elapsed = std::max<uint64_t>(time_ns - std::min(time_ns, window.since_ns), 1);
-  window.per_second = window.switches * kSecondNs / elapsed;
+  window.per_second = (window.switches - 1) * kSecondNs / elapsed;
   window.switches = 0;
   uint64_t per_second = 0;
   for (const Window& other : rings_)
