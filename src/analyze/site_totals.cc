@@ -7,25 +7,35 @@ namespace {
 
 void add(int64_t& sum, int64_t value) { sum = add_clamped(sum, value); }
 
+void add_to_site(SiteTotals& totals, profile::CallSiteId site, profile::StackEnd end, int64_t value) {
+  if (!site.valid()) return add(totals.unknown, value);
+  if (!is_cut(end)) return add(totals.whole[site.index()], value);
+  totals.cut.resize(totals.whole.size());
+  add(totals.cut[site.index()], value);
+}
+
+void add_off_cpu(const profile::Profile& profile, const Weights& weights, SiteTotals& totals) {
+  for (size_t i = 0; i < weights.of_off_cpu.size(); ++i) {
+    const profile::OffCpuInterval& interval = profile.off_cpu[i];
+    add_to_site(totals, interval.site, interval.end, weights.of_off_cpu[i]);
+    if (weights.of_resumed.empty() || weights.of_resumed[i] == 0) continue;
+    add_to_site(totals, profile::user_part(profile, interval.site), interval.end, weights.of_resumed[i]);
+  }
+}
+
 }  // namespace
 
 SiteTotals sum_by_site(const profile::Profile& profile, const Weights& weights) {
   SiteTotals totals{.whole = std::vector<int64_t>(profile.sites.size()), .cut = {}, .total = weights.total};
   for (size_t i = 0; i < profile.samples.size(); ++i) {
     const profile::Sample& sample = profile.samples[i];
-    if (!sample.site.valid()) {
-      add(totals.unknown, weights.of_samples[i]);
-    } else if (is_cut(sample.end)) {
-      totals.cut.resize(profile.sites.size());
-      add(totals.cut[sample.site.index()], weights.of_samples[i]);
-    } else {
-      add(totals.whole[sample.site.index()], weights.of_samples[i]);
-    }
+    add_to_site(totals, sample.site, sample.end, weights.of_samples[i]);
   }
   for (size_t i = 0; i < profile.aggregates.size(); ++i) {
     const profile::CallSiteId site = profile.aggregates[i].site;
     add(site.valid() ? totals.whole[site.index()] : totals.unknown, weights.of_aggregates[i]);
   }
+  add_off_cpu(profile, weights, totals);
   return totals;
 }
 

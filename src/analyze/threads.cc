@@ -20,6 +20,11 @@ std::vector<ThreadRow> thread_table(const profile::Profile& profile, const Weigh
     ThreadRow& row = rows[thread.valid() ? thread.index() : none];
     row.weight = add_clamped(row.weight, weights.of_aggregates[i]);
   }
+  for (const auto* part : {&weights.of_off_cpu, &weights.of_resumed})
+    for (size_t i = 0; i < part->size(); ++i) {
+      ThreadRow& row = rows[profile.off_cpu[i].thread.index()];
+      row.weight = add_clamped(row.weight, (*part)[i]);
+    }
   for (const profile::SwitchInterval& on : profile.on_cpu) rows[on.thread.index()].on_cpu_ns += on.end_ns - on.start_ns;
 
   std::erase_if(rows, [](const ThreadRow& r) { return r.samples == 0 && r.weight == 0 && r.on_cpu_ns == 0; });

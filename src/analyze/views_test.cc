@@ -11,6 +11,7 @@
 #include "analyze/quality.h"
 #include "analyze/threads.h"
 #include "analyze/top.h"
+#include "analyze/waits.h"
 #include "profile/builder.h"
 
 namespace cprof::analyze {
@@ -66,6 +67,68 @@ std::string text_of(const CallTree& tree, const Groups& groups) {
     todo.insert(todo.end(), children.rbegin(), children.rend());
   }
   return out;
+}
+
+class WaitViews : public Views {
+ protected:
+  // main > lock waits 30 of which 10 runnable; main > lock again, without a waking, 20; a preempted one of 5, unknown.
+  Profile waits() {
+    const auto main = at(1, {line("main")}), lock = at(2, {line("lock")});
+    const auto kernel = b.location({.address = 9, .file_address = 9, .kind = FrameKind::kKernel});
+    b.add_metric(kOffCpuMetric, "nanoseconds");
+    const auto site = b.stack(std::vector{main, lock, kernel});
+    b.profile().off_cpu = {
+        {.thread = thread, .start_ns = 100, .end_ns = 130, .woken_ns = 120, .wait_class = WaitClass::kFutex, .site = site, .end = StackEnd::kComplete},
+        {.thread = thread, .start_ns = 200, .end_ns = 220, .wait_class = WaitClass::kFutex, .site = site, .end = StackEnd::kComplete},
+        {.thread = thread, .start_ns = 300, .end_ns = 305, .woken_ns = 300, .wait_class = WaitClass::kSched}};
+    sample({main});
+    return b.take();
+  }
+};
+
+TEST_F(WaitViews, TotalsByClass) {
+  const WaitTotals totals = wait_totals(waits());
+  EXPECT_EQ(totals.ns, 55u);
+  EXPECT_EQ(totals.waits, 3u);
+  auto of = [&](WaitClass c) { return totals.by_class[static_cast<size_t>(c)]; };
+  EXPECT_EQ(of(WaitClass::kFutex).ns, 40u);
+  EXPECT_EQ(of(WaitClass::kFutex).count, 2u);
+  EXPECT_EQ(of(WaitClass::kSched).ns, 15u);
+  EXPECT_EQ(of(WaitClass::kSched).count, 2u);
+}
+
+TEST_F(WaitViews, TheLongestWaitsByPlaceAndClass) {
+  const auto rows = top_waits(waits(), 2);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].where, "lock < main");
+  EXPECT_EQ(rows[0].wait_class, WaitClass::kFutex);
+  EXPECT_EQ(rows[0].ns, 40);
+  EXPECT_EQ(rows[0].count, 2u);
+  EXPECT_EQ(rows[1].wait_class, WaitClass::kSched);
+  EXPECT_EQ(rows[1].ns, 10);
+}
+
+TEST_F(WaitViews, TheMetricOfWaitsIsTheirTime) {
+  const Profile p = waits();
+  const Weights weights = sample_weights(p, {.kind = WeightSelection::Kind::kMetric, .metric = find_metric(p, kOffCpuMetric)});
+  EXPECT_EQ(weights.total, 55);
+  EXPECT_EQ(weights.unit, "nanoseconds");
+  const SiteTotals totals = sum_by_site(p, weights);
+  EXPECT_EQ(totals.unknown, 5);
+  EXPECT_EQ(sample_weights(p, {}).total, 1) << "samples do not count waits";
+  ASSERT_EQ(thread_table(p, weights).size(), 1u);
+  EXPECT_EQ(thread_table(p, weights)[0].weight, 55);
+}
+
+TEST_F(WaitViews, WallTimeAfterAWaitCountsForTheUserPart) {
+  const Profile p = waits();
+  const std::vector<uint64_t> samples{7}, off{30, 20, 0}, resumed{4, 0, 0};
+  const Weights weights = sample_weights(
+      p, {.kind = WeightSelection::Kind::kWall, .wall = samples, .wall_off_cpu = off, .wall_resumed = resumed});
+  EXPECT_EQ(weights.total, 61);
+  const SiteTotals totals = sum_by_site(p, weights);
+  EXPECT_EQ(totals.self(p.off_cpu[0].site.index()), 50);
+  EXPECT_EQ(totals.self(user_part(p, p.off_cpu[0].site).index()), 4);
 }
 
 TEST_F(Views, RecursionCountsOncePerStack) {

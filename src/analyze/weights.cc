@@ -22,8 +22,24 @@ MetricId counting_metric(const Profile& profile) {
 }
 
 void add_total(Weights& weights) {
-  for (int64_t w : weights.of_samples) weights.total = add_clamped(weights.total, w);
-  for (int64_t w : weights.of_aggregates) weights.total = add_clamped(weights.total, w);
+  for (const auto* part : {&weights.of_samples, &weights.of_aggregates, &weights.of_off_cpu, &weights.of_resumed})
+    for (int64_t w : *part) weights.total = add_clamped(weights.total, w);
+}
+
+std::vector<int64_t> clamped(std::span<const uint64_t> values) {
+  std::vector<int64_t> result;
+  result.reserve(values.size());
+  for (uint64_t value : values) result.push_back(clamped(value));
+  return result;
+}
+
+void add_off_cpu(const Profile& profile, const WeightSelection& selection, MetricId metric, Weights& weights) {
+  if (selection.kind == Kind::kWall) {
+    weights.of_off_cpu = clamped(selection.wall_off_cpu);
+    weights.of_resumed = clamped(selection.wall_resumed);
+  } else if (selection.kind == Kind::kMetric && metric.valid() && metric == find_metric(profile, profile::kOffCpuMetric)) {
+    for (const auto& interval : profile.off_cpu) weights.of_off_cpu.push_back(profile::off_cpu_value(interval));
+  }
 }
 
 std::string title_of(const Profile& profile, Kind kind, MetricId metric) {
@@ -76,6 +92,7 @@ Weights sample_weights(const Profile& profile, const WeightSelection& selection)
   if (kind != Kind::kWall)
     for (size_t i = 0; i < profile.aggregates.size(); ++i)
       if (profile.aggregates[i].metric == metric) weights.of_aggregates[i] = profile.aggregates[i].value;
+  add_off_cpu(profile, selection, metric, weights);
   add_total(weights);
   return weights;
 }

@@ -15,17 +15,21 @@ struct WeightSelection {
   enum class Kind : uint8_t {
     kSamples,  // each sample counts 1; of untimed profiles the metric that counts samples, else the default metric
     kMetric,   // each sample counts its weight in the metric's unit
-    kWall,     // each sample counts what `wall` says
+    kWall,     // each stack counts how long the timeline shows it
   };
   Kind kind = Kind::kSamples;
   profile::MetricId metric{};           // invalid: the default metric
-  std::span<const uint64_t> wall = {};  // nanoseconds, one each in profile.samples' order (timeline::wall_weights)
+  // Nanoseconds, from timeline::wall_weights: one each of profile.samples and of profile.off_cpu, and for the latter how
+  // long the thread's user stack was shown after the wait.
+  std::span<const uint64_t> wall = {}, wall_off_cpu = {}, wall_resumed = {};
 };
 
 struct Weights {
   std::vector<int64_t> of_samples;     // one each in profile.samples' order; 0: of another metric
   std::vector<int64_t> of_aggregates;  // the same for profile.aggregates
-  int64_t total = 0;                   // of both; stays at its limit when it leaves int64
+  std::vector<int64_t> of_off_cpu = {};  // the same for profile.off_cpu; empty: none counts
+  std::vector<int64_t> of_resumed = {};  // counts for the user part of the interval's stack (profile::user_part); or empty
+  int64_t total = 0;                   // of all; stays at its limit when it leaves int64
   std::string title;                   // "samples of cpu-clock", "cycles", "wall time"
   std::string unit;                    // "count", "nanoseconds", "bytes", ...
 };

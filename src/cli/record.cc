@@ -17,13 +17,13 @@ constexpr const char* kDefaultOutput = "profile.pb.gz";
 // What record promises for later versions: each is refused by name, never ignored.
 struct Planned {
   std::string container;
-  bool with_off_cpu = false, view = false;
+  bool view = false;
 };
 
 struct RecordArguments {
   std::vector<int32_t> pids, tids;
   std::string name, cgroup, cpus, freq, backend = "auto", unwind = "auto", stack_size = "auto", raw_path;
-  bool all = false, no_kernel = false, no_inherit = false, no_symbolize = false, ignored_g = false, quiet = false;
+  bool all = false, no_kernel = false, no_inherit = false, no_symbolize = false, off_cpu = false, ignored_g = false, quiet = false;
   std::string max_size;
   uint64_t period = 0, max_depth = 1024, rotate = 0;
   double duration = 0, delay = 0, window = 0;
@@ -58,7 +58,7 @@ void add_sampling_options(CLI::App& app, RecordArguments& a) {
   app.add_flag("--no-kernel", a.no_kernel, "user code only");
   app.add_flag("--no-inherit", a.no_inherit, "not the children and threads that start later");
   app.add_flag("--no-symbolize", a.no_symbolize, "keep addresses only");
-  app.add_flag("--off-cpu,--with-offcpu", a.planned.with_off_cpu, "not supported yet");
+  app.add_flag("--off-cpu,--with-offcpu", a.off_cpu, "also where threads wait, for what and how long");
 }
 
 void add_output_options(CLI::App& app, RecordArguments& a) {
@@ -81,10 +81,8 @@ void add_output_options(CLI::App& app, RecordArguments& a) {
 
 Result<void> refuse_planned(const RecordArguments& a) {
   const std::pair<bool, const char*> planned[] = {
-      {a.planned.with_off_cpu, "--off-cpu"},
       {!a.planned.container.empty(), "--container (use --cgroup PATH)"},
       {a.planned.view, "--view"},
-      {a.output.weight == "offcpu", "--weight offcpu"},
   };
   for (const std::string& event : a.events)
     if (event.find_first_of("{}") != std::string::npos) return fail(fmt::format("-e {}: groups are not supported yet", event));
@@ -147,11 +145,21 @@ Result<void> set_target(const RecordArguments& a, session::RecordOptions& option
   return {};
 }
 
+Result<void> check_off_cpu(const RecordArguments& a) {
+  if (!a.off_cpu) return {};
+  if (a.delay > 0) return fail("--off-cpu with --delay: not supported: waits would count from the start");
+  if (!a.cpus.empty()) return fail("--off-cpu with -C: not supported: time on other CPUs would count as waiting");
+  return {};
+}
+
 // Told before the recording: afterwards there would be a profile and no way to write it.
 Result<void> check_metric(const RecordArguments& a) {
   const std::string& metric = a.output.metric;
   bool is_default = a.events.empty() && (metric == "cycles" || metric == "cpu-clock");
-  if (metric.empty() || is_default || std::ranges::find(a.events, metric) != a.events.end()) return {};
+  const bool wants_off_cpu = metric == profile::kOffCpuMetric || a.output.weight == "offcpu";
+  if (wants_off_cpu && !a.off_cpu)
+    return fail(fmt::format("{} {}: only with --off-cpu", metric.empty() ? "--weight" : "--metric", profile::kOffCpuMetric));
+  if (metric.empty() || is_default || wants_off_cpu || std::ranges::find(a.events, metric) != a.events.end()) return {};
   return fail(fmt::format("--metric {}: not among the events that are recorded; name it with -e", metric));
 }
 
@@ -163,6 +171,7 @@ Result<session::RecordOptions> to_session(RecordArguments& a) {
   TRY(set_stack_size(a, options));
   TRY(set_limits(a, options));
   TRY(check_metric(a));
+  TRY(check_off_cpu(a));
   if (a.duration < 0 || a.delay < 0) return fail("--duration and --delay take seconds, not less than 0");
   if (a.duration > 0) options.duration_s = a.duration;
   if (a.max_depth == 0) return fail("--max-depth: at least 1");
@@ -175,6 +184,7 @@ Result<session::RecordOptions> to_session(RecordArguments& a) {
   options.frame_pointers = a.unwind == "fp";
   options.kernel = !a.no_kernel;
   options.inherit = !a.no_inherit;
+  options.off_cpu = a.off_cpu;
   options.raw_path = a.raw_path;
   options.pipeline.max_depth = a.max_depth;
   options.pipeline.symbolize = !a.no_symbolize;

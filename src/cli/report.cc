@@ -25,13 +25,18 @@ analyze::WeightSelection::Kind kind_of(const ReportArguments& a) {
 }
 
 Result<void> report(ReportArguments& a) {
-  if (a.weight == "offcpu") return fail("--weight offcpu: not supported yet: no recording holds it");
   load::Options options;
   options.format_name = a.input_format;
   a.naming.apply_to(options.pipeline);
   profile::Profile profile = TRY(load::load_profile(a.input, options));
   a.view.granularity = *analyze::granularity_from(a.granularity);
   a.view.min_share = a.min_percent / 100;
+  if (a.weight == "offcpu") {
+    if (!a.metric.empty()) return fail("--weight offcpu and --metric exclude each other");
+    a.metric = profile::kOffCpuMetric;
+    if (!analyze::find_metric(profile, a.metric).valid())
+      return fail("this profile has no off-CPU times; record with --off-cpu");
+  }
   analyze::Weights weights = TRY(view_weights(profile, kind_of(a), a.metric));
   SummaryOptions summary;
   summary.show_origin = true;

@@ -13,6 +13,7 @@
 #include "analyze/quality.h"
 #include "analyze/site_totals.h"
 #include "analyze/top.h"
+#include "analyze/waits.h"
 #include "cli/text_layout.h"
 #include "timeline/timeline.h"
 
@@ -63,6 +64,7 @@ class Summary {
     add_cost();
     add_notes();
     add_hottest();
+    add_waits();
     add_next();
     return std::move(out_);
   }
@@ -94,7 +96,8 @@ class Summary {
     if (!is_recording()) return add_values();
     std::string text = number(quality_.samples);
     if (!p_.timed()) text += ", counted without times,";
-    if (p_.metrics.size() == 1) text += fmt::format(" of {}", printable(p_.text(p_.metrics[0].name)));
+    const bool has_waits = !p_.off_cpu.empty() && analyze::find_metric(p_, profile::kOffCpuMetric).valid();
+    if (p_.metrics.size() == (has_waits ? 2 : 1)) text += fmt::format(" of {}", printable(p_.text(p_.metrics[0].name)));
     if (p_.run.sampling_interval_ns != 0)
       text += fmt::format(" at {:.0f} Hz", 1e9 / static_cast<double>(p_.run.sampling_interval_ns));
     if (p_.run.end_ns > p_.run.start_ns)
@@ -102,13 +105,44 @@ class Summary {
     text += fmt::format("; {}, {}", count_of(p_.threads.size(), "thread", "threads"),
                         count_of(p_.processes.size(), "process", "processes"));
     line("samples", text);
-    if (p_.metrics.size() < 2 || !p_.timed()) return;
+    if (!p_.timed()) return;
+    const profile::MetricId waits = p_.off_cpu.empty() ? profile::MetricId() : analyze::find_metric(p_, profile::kOffCpuMetric);
     std::vector<uint64_t> counts(p_.metrics.size());
     for (const profile::Sample& s : p_.samples) ++counts[s.metric.index()];
     std::string each;
     for (size_t i = 0; i < counts.size(); ++i)
-      each += fmt::format("{}{} {}", i ? ", " : "", printable(p_.text(p_.metrics[i].name)), number(counts[i]));
-    line("  by metric", each);
+      if (profile::MetricId(i) != waits)
+        each += fmt::format("{}{} {}", i ? ", " : "", printable(p_.text(p_.metrics[i].name)), number(counts[i]));
+    if (counts.size() >= (waits.valid() ? 3 : 2)) line("  by metric", each);
+    add_off_cpu();
+  }
+
+  // How long threads were off a CPU, and for what.
+  void add_off_cpu() {
+    if (p_.off_cpu.empty()) return;
+    const analyze::WaitTotals totals = analyze::wait_totals(p_);
+    std::vector<size_t> classes(totals.by_class.size());
+    std::iota(classes.begin(), classes.end(), size_t{0});
+    std::ranges::stable_sort(classes, std::ranges::greater{}, [&](size_t c) { return totals.by_class[c].ns; });
+    std::string text = fmt::format("{} in {}", duration_text(static_cast<double>(totals.ns)),
+                                   count_of(totals.waits, "wait", "waits"));
+    for (size_t c : classes) {
+      const analyze::WaitTotals::OfClass& row = totals.by_class[c];
+      if (row.ns == 0) continue;
+      text += fmt::format("{}{} {} ({})", c == classes.front() ? ": " : ", ", name_of(static_cast<profile::WaitClass>(c)),
+                          duration_text(static_cast<double>(row.ns)), percent(share_of(row.ns, totals.ns)));
+    }
+    line("off the CPU", text);
+  }
+
+  void add_waits() {
+    const auto rows = analyze::top_waits(p_, kHottest);
+    if (rows.empty()) return;
+    out_ += "\nlongest waits, by time off the CPU\n     time     times  for\n";
+    for (const analyze::TopWait& row : rows)
+      out_ += fmt::format(" {}  {}  {} {}\n", right_aligned(duration_text(static_cast<double>(row.ns)), 8),
+                          right_aligned(number(row.count), 8), padded(std::string(name_of(row.wait_class)), 8),
+                          shortened(printable(row.where), options_.columns - 32));
   }
 
   void add_values() {
@@ -305,8 +339,10 @@ Result<Weights> view_weights(const Profile& profile, analyze::WeightSelection::K
   timeline::Options options = timeline::default_options(profile);
   options.metric = selection.metric.valid() ? selection.metric : analyze::default_metric(profile);
   options.interval_ns = 0;
-  const std::vector<uint64_t> wall = timeline::wall_weights(profile, options);
-  selection.wall = wall;
+  const timeline::WallWeights wall = timeline::wall_weights(profile, options);
+  selection.wall = wall.of_samples;
+  selection.wall_off_cpu = wall.of_off_cpu;
+  selection.wall_resumed = wall.of_resumed;
   return analyze::sample_weights(profile, selection);
 }
 

@@ -52,6 +52,24 @@ void expect_fits(const std::string& text, size_t columns) {
   }
 }
 
+TEST_F(ReportView, SummaryTellsTheWaits) {
+  samples(10, {at("main"), at("work")});
+  b.add_metric(kOffCpuMetric, "nanoseconds");
+  const auto site = b.stack(std::vector{at("main"), at("lock"), at("futex_wait", FrameKind::kKernel)});
+  b.profile().off_cpu = {{.thread = thread, .start_ns = 20 * kMs, .end_ns = 60 * kMs, .woken_ns = 50 * kMs,
+                          .wait_class = WaitClass::kFutex, .site = site}};
+  const Profile p = b.take();
+  const std::string text = render_summary(p);
+  EXPECT_TRUE(has(text, "samples:          10 of cpu-clock;")) << text;
+  EXPECT_FALSE(has(text, "by metric")) << text;
+  EXPECT_TRUE(has(text, "off the CPU:      40.0 ms in 1 wait: futex 30.0 ms (75.0 %), sched 10.0 ms (25.0 %)\n")) << text;
+  EXPECT_TRUE(has(text, "longest waits, by time off the CPU\n     time     times  for\n  30.0 ms         1  futex    lock < main\n")) << text;
+  expect_fits(text, 100);
+  const auto weights = view_weights(p, Kind::kMetric, kOffCpuMetric);
+  ASSERT_TRUE(weights);
+  EXPECT_TRUE(has(render_top(p, *weights), "futex_wait"));
+}
+
 TEST_F(ReportView, SummaryOfAWholeRun) {
   samples(60, {at("main"), at("work")});
   samples(40, {at("main"), at("rest")});

@@ -35,6 +35,9 @@ struct Metric {
   uint64_t period = 0;     // fixed period, 0 when freq_hz is set
   uint64_t freq_hz = 0;
   bool is_time = false;    // its counts are nanoseconds of CPU
+  // Context switches taken for off-CPU: each sample is the stack of the SwitchOut of its task that follows, its period
+  // how many of them it stands for. Not a metric of the profile.
+  bool is_switch_stacks = false;
 };
 
 struct SessionInfo {
@@ -47,7 +50,7 @@ struct SessionInfo {
   uint64_t start_ns = 0;               // CLOCK_MONOTONIC
   uint64_t start_realtime_ns = 0;      // CLOCK_REALTIME at start_ns
   bool has_switches = false;           // SwitchOut/SwitchIn records are complete, so on-CPU time is exact
-  bool has_off_cpu = false;            // where threads left the CPU is told: waits have stacks
+  bool has_off_cpu = false;            // waits are wanted: with their stacks where the source could take them
   bool has_kernel_stacks = false;
   std::string kernel_stacks_missing;   // why not, one plain line; empty when has_kernel_stacks
 };
@@ -188,7 +191,7 @@ struct SwitchIn {
 // A waiting thread became runnable.
 struct Wakeup {
   uint64_t time_ns = 0;
-  Task task = {};
+  Task task = {};          // pid -1: only the tid is told
   Task waker = {};         // pid 0: an interrupt, or unknown
 };
 

@@ -7,6 +7,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 
 namespace cprof::event {
@@ -192,14 +193,21 @@ Event read_wakeup(Body& body) {
   return Wakeup{.time_ns = body.id.time_ns, .task = body.id.task, .waker = read_task(body.reader)};
 }
 
+struct OwnRow {
+  uint64_t tag;
+  Event (*read)(Body&);
+};
+constexpr OwnRow kOwnRecords[] = {{kStackMemoryTag, read_stack_memory},
+                                  {kStackDefTag, read_stack_def},
+                                  {kCountTag, read_count},
+                                  {kWakeupTag, read_wakeup}};
+
 Event read_own(Body& body) {
-  switch (body.reader.u64()) {
-    case kStackMemoryTag: return read_stack_memory(body);
-    case kStackDefTag: return read_stack_def(body);
-    case kCountTag: return read_count(body);
-    case kWakeupTag: return read_wakeup(body);
-    default: body.reader.fail(); return {};
-  }
+  const uint64_t tag = body.reader.u64();
+  for (const OwnRow& row : kOwnRecords)
+    if (row.tag == tag) return row.read(body);
+  body.reader.fail();
+  return {};
 }
 
 // Indexed by type. A null reader is a type we know and do not need.
@@ -232,6 +240,10 @@ TypeRow row_of(uint32_t type) {
 
 }  // namespace
 
+bool is_event_tag(uint64_t tag) {
+  return std::ranges::any_of(kOwnRecords, [&](const OwnRow& row) { return row.tag == tag; });
+}
+
 AttrLayout layout_of(const perf_event_attr& attr, uint32_t metric) {
   return AttrLayout{.sample_type = attr.sample_type,
                     .read_format = attr.read_format,
@@ -250,6 +262,7 @@ struct RecordDecoder::Impl {
   ByteReader reader;
   Header header;
   Sample sample;
+  std::span<const std::byte> raw_data = {};
 
   std::span<const uint64_t> take_words(uint64_t count) { return decoder.words_.take(reader, count); }
 
@@ -296,7 +309,25 @@ struct RecordDecoder::Impl {
     }
   }
 
-  void raw() { reader.skip(reader.u32()); }
+  void raw() {
+    uint32_t size = reader.u32();
+    raw_data = reader.bytes(size);
+  }
+
+  // What perf makes of a trace event: the task is the one that ran, which is the waker unless an interrupt woke.
+  bool to_wakeup(Event& event) {
+    constexpr size_t kFlagsOffset = 2;  // of common_flags, in every trace event
+    constexpr uint8_t kInInterrupt = 0x08 | 0x10;
+    if (!read()) return false;
+    ByteReader in(raw_data, decoder.swap_);
+    in.skip(kFlagsOffset);
+    const uint8_t flags = in.u8();
+    in.seek(layout.woken_tid_offset);
+    Wakeup wakeup{.time_ns = sample.time_ns, .task = {-1, static_cast<int32_t>(in.u32())}};
+    if (!(flags & kInInterrupt) && sample.task.pid > 0) wakeup.waker = sample.task;
+    event = wakeup;
+    return in.ok();
+  }
 
   void branch_stack() {
     uint64_t count = reader.u64();
@@ -454,8 +485,9 @@ DecodeOutcome RecordDecoder::decode(std::span<const std::byte> record, Event& ev
   const AttrLayout* layout = layout_for(record);
   if (!layout) return DecodeOutcome::kMalformed;
   if (header.type == PERF_RECORD_SAMPLE) {
-    if (layout->metric == kNoMetric) return DecodeOutcome::kIgnored;
     Impl impl{*this, *layout, reader, header, {}};
+    if (layout->woken_tid_offset) return impl.to_wakeup(event) ? DecodeOutcome::kEvent : DecodeOutcome::kMalformed;
+    if (layout->metric == kNoMetric) return DecodeOutcome::kIgnored;
     if (!impl.read()) return DecodeOutcome::kMalformed;
     event = impl.sample;
     return DecodeOutcome::kEvent;

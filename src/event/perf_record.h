@@ -29,6 +29,7 @@ inline constexpr uint64_t kEndTag = own_tag(3);          // then u64 end_ns
 inline constexpr uint64_t kStackDefTag = own_tag(4);     // then u64 id, u64 end, u64 kernel count, u64 user count, words, trailer
 inline constexpr uint64_t kCountTag = own_tag(5);        // then u64 metric, samples, weight, stack id, in kernel, trailer
 inline constexpr uint64_t kWakeupTag = own_tag(6);       // then the waker's pid and tid, trailer
+bool is_event_tag(uint64_t tag);                         // whether the decoder makes an event of such a record
 
 inline constexpr size_t kMaxRecordBytes = 65528;            // header.size is 16 bits and a multiple of 8
 inline constexpr uint32_t kMaxStackBytes = 65528;           // sample_stack_user: 16 bits and a multiple of 8
@@ -49,6 +50,8 @@ struct AttrLayout {
   uint64_t period = 1;         // weight of samples that carry none: the fixed sample_period
   uint32_t metric = 0;         // index into SessionInfo.metrics, or kNoMetric
   bool has_stack_id = false;   // our own captures: ADDR is Sample.stack_id, the callchain repeats its StackDef for others
+  // A wake-up tracepoint: its samples become Wakeup events. Where its raw data hold the woken tid; 0: another event.
+  uint16_t woken_tid_offset = 0;
   bool operator==(const AttrLayout&) const = default;
 };
 AttrLayout layout_of(const perf_event_attr& attr, uint32_t metric);

@@ -222,6 +222,29 @@ TEST(RecordDecoder, SkipsFieldsItDoesNotNeed) {
   EXPECT_EQ(sample.snapshot->registers.get(1), 0xbbu);
 }
 
+// A tracepoint's sample: the woken tid lies in its raw data; who ran is the waker, unless an interrupt did it.
+TEST_P(BothByteOrders, WakeupFromATracepoint) {
+  RecordDecoder wakeups(GetParam());
+  const uint64_t fields = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+  wakeups.add_layout({.sample_type = fields, .metric = kNoMetric, .woken_tid_offset = 12}, {});
+  auto wake = [&](int32_t pid, int32_t tid, uint8_t flags, uint32_t raw_bytes) {
+    auto raw = record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
+    raw.put(uint64_t{1}).put(pid).put(tid).put(uint64_t{1234}).put(raw_bytes);
+    raw.put(uint16_t{370}).put(flags).put(uint8_t{0}).put(tid).put(uint32_t{7}).put(int32_t{4711}).put(uint32_t{0});
+    return wakeups.decode(raw.bytes(), event);
+  };
+  ASSERT_EQ(wake(10, 11, 0x01, 20), DecodeOutcome::kEvent);
+  EXPECT_TRUE(equal(event, Wakeup{1234, {-1, 4711}, {10, 11}}));
+  for (uint8_t in_interrupt : {uint8_t{0x08}, uint8_t{0x10}}) {
+    ASSERT_EQ(wake(10, 11, in_interrupt, 20), DecodeOutcome::kEvent);
+    EXPECT_TRUE(equal(event, Wakeup{1234, {-1, 4711}, {}}));
+  }
+  ASSERT_EQ(wake(0, 0, 0, 20), DecodeOutcome::kEvent);
+  EXPECT_EQ(std::get<Wakeup>(event).waker, Task{}) << "the idle task wakes nobody";
+  EXPECT_EQ(wake(10, 11, 0, 12), DecodeOutcome::kMalformed);
+  EXPECT_EQ(wake(10, 11, 0, 4000), DecodeOutcome::kMalformed);
+}
+
 TEST(RecordDecoder, ChainPartsOfOneModeAreJoined) {
   RecordDecoder decoder;
   decoder.add_layout({.sample_type = PERF_SAMPLE_CALLCHAIN}, {});

@@ -38,6 +38,8 @@ std::vector<bool> used_locations(const Profile& profile) {
     if (sample.site.valid()) used_sites[sample.site.index()] = true;
   for (const auto& row : profile.aggregates)
     if (row.site.valid()) used_sites[row.site.index()] = true;
+  for (const auto& interval : profile.off_cpu)
+    if (interval.site.valid()) used_sites[interval.site.index()] = true;
   for (size_t i = profile.sites.size(); i-- > 0;) {  // children come after their parents
     if (!used_sites[i]) continue;
     used[profile.sites[i].location.index()] = true;

@@ -60,7 +60,7 @@ Result<ValueChoice> choose_value(const Profile& profile, const WriteOptions& opt
   }
   switch (options.weight) {
     case Weight::kSamples: return choose_samples(profile);
-    case Weight::kOffCpu: return choose_named(profile, "offcpu", "off-CPU times");
+    case Weight::kOffCpu: return choose_named(profile, profile::kOffCpuMetric, "off-CPU times (record --off-cpu)");
     case Weight::kWall: break;
   }
   if (profile.timed()) return ValueChoice{ValueChoice::Kind::kWall, default_metric(profile), kMicrosecond};
@@ -73,19 +73,41 @@ timeline::Options timeline_options(const Profile& profile, MetricId metric) {
   return options;
 }
 
-void for_each_value(const Profile& profile, const ValueChoice& choice,
-                    const std::function<void(const StackValue&)>& on_value) {
-  std::vector<uint64_t> wall;
-  if (choice.kind == ValueChoice::Kind::kWall)
-    wall = timeline::wall_weights(profile, timeline_options(profile, choice.metric));
+namespace {
+
+void for_each_wall_value(const Profile& profile, const ValueChoice& choice,
+                         const std::function<void(const StackValue&)>& on_value) {
+  const auto wall = timeline::wall_weights(profile, timeline_options(profile, choice.metric));
   for (size_t i = 0; i < profile.samples.size(); ++i) {
     const profile::Sample& sample = profile.samples[i];
+    if (sample.metric == choice.metric)
+      on_value({sample.site, sample.thread, static_cast<int64_t>(wall.of_samples[i]), sample.end});
+  }
+  for (size_t i = 0; i < profile.off_cpu.size(); ++i) {
+    const profile::OffCpuInterval& off = profile.off_cpu[i];
+    if (wall.of_off_cpu[i]) on_value({off.site, off.thread, static_cast<int64_t>(wall.of_off_cpu[i]), off.end});
+    if (!wall.of_resumed[i]) continue;
+    on_value({profile::user_part(profile, off.site), off.thread, static_cast<int64_t>(wall.of_resumed[i]), off.end});
+  }
+}
+
+}  // namespace
+
+bool counts_off_cpu(const Profile& profile, MetricId metric) {
+  return !profile.off_cpu.empty() && metric.valid() && metric == find_metric(profile, profile::kOffCpuMetric);
+}
+
+void for_each_value(const Profile& profile, const ValueChoice& choice,
+                    const std::function<void(const StackValue&)>& on_value) {
+  if (choice.kind == ValueChoice::Kind::kWall) return for_each_wall_value(profile, choice, on_value);
+  for (const profile::Sample& sample : profile.samples) {
     if (sample.metric != choice.metric) continue;
-    int64_t value = choice.kind == ValueChoice::Kind::kCount ? 1 : sample.weight;
-    if (choice.kind == ValueChoice::Kind::kWall) value = static_cast<int64_t>(wall[i]);
+    const int64_t value = choice.kind == ValueChoice::Kind::kCount ? 1 : sample.weight;
     on_value({sample.site, sample.thread, value, sample.end});
   }
-  if (choice.kind == ValueChoice::Kind::kWall) return;
+  if (choice.kind == ValueChoice::Kind::kWeight && counts_off_cpu(profile, choice.metric))
+    for (const profile::OffCpuInterval& off : profile.off_cpu)
+      on_value({off.site, off.thread, profile::off_cpu_value(off), off.end});
   for (const profile::Aggregate& row : profile.aggregates)
     if (row.metric == choice.metric) on_value({row.site, row.thread, row.value, row.end});
 }

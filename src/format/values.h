@@ -29,9 +29,12 @@ struct ValueChoice {
 // An error names what the profile has instead.
 Result<ValueChoice> choose_value(const profile::Profile& profile, const WriteOptions& options);
 
-// Every sample and aggregate of the choice, in the profile's order; undivided.
+// Every sample, aggregate and off-CPU interval of the choice, in the profile's order; undivided.
 void for_each_value(const profile::Profile& profile, const ValueChoice& choice,
                     const std::function<void(const StackValue&)>& on_value);
+
+// Whether the intervals of profile.off_cpu are values of this metric.
+bool counts_off_cpu(const profile::Profile& profile, profile::MetricId metric);
 
 // The timeline that fits this profile, made of that metric's samples.
 timeline::Options timeline_options(const profile::Profile& profile, profile::MetricId metric);

@@ -8,7 +8,9 @@
 #include "pipeline/namer.h"
 #include "pipeline/stack_defs.h"
 #include "pipeline/stack_interner.h"
+#include "pipeline/switch_tracker.h"
 #include "pipeline/user_stack.h"
+#include "pipeline/wait_classifier.h"
 #include "profile/builder.h"
 #include "profile/keep.h"
 #include "space/tracker.h"
@@ -27,7 +29,6 @@ class ProcLiveAccess : public LiveAccess {
 struct ThreadState {
   profile::ThreadId row;
   StackCache stack;
-  uint64_t on_cpu_since = 0;
 };
 
 }  // namespace
@@ -37,10 +38,11 @@ std::unique_ptr<LiveAccess> make_live_access() { return std::make_unique<ProcLiv
 struct Pipeline::Impl {
   explicit Impl(Options given)
       : options(std::move(given)), modules(diagnostics()), interner(builder, modules, options, tracker.kernel(), diagnostics()),
-        stack_defs(diagnostics()), counted(builder, metrics) {}
+        switches(builder), stack_defs(diagnostics()), counted(builder, metrics) {}
 
   Diagnostics& diagnostics() { return builder.profile().diagnostics; }
-  ThreadState& state_of(const event::Task& task, uint64_t time_ns);
+  SwitchedThread switched(const event::Task& task, uint64_t time_ns);
+  void on_switch_stack(const event::Sample& sample);
   profile::ThreadId row_of(space::Thread& thread, ThreadState& state);
   Result<void> forward(const event::Event& event);
   Result<void> journal_what_was_asked(const event::Sample& sample);
@@ -58,7 +60,10 @@ struct Pipeline::Impl {
   void on(const event::StackMemory& memory) { stacks->add_memory(memory); }
   void on(const event::Mmap& mmap) { tracker.apply(mmap); }
   void on(const event::Comm& comm) { tracker.apply(comm); }
-  void on(const event::Fork& fork) { tracker.apply(fork); }
+  void on(const event::Fork& fork) {
+    tracker.apply(fork);
+    switches.on_fork(fork);
+  }
   void on(const event::Exit& exit);
   void on(const event::SwitchIn& in);
   void on(const event::SwitchOut& out);
@@ -66,18 +71,20 @@ struct Pipeline::Impl {
   void on(const event::Throttle& throttle);
   void on(const event::StackDef& def);
   void on(const event::Count& count);
-  void on(const event::Wakeup&) {}
+  void on(const event::Wakeup& wakeup) { switches.on_wakeup(wakeup); }
 
   Options options;
   profile::ProfileBuilder builder;
   space::Tracker tracker;
   Modules modules;
   StackInterner interner;
+  SwitchTracker switches;
   std::unique_ptr<UserStackReader> stacks;
   std::unordered_map<const space::Thread*, ThreadState> threads;
   std::vector<std::pair<const space::Thread*, profile::ThreadId>> rows;
   std::unordered_map<uint32_t, profile::ProcessId> process_rows;
-  std::vector<profile::MetricId> metrics;
+  std::vector<profile::MetricId> metrics;  // by the session's index; invalid for what is not one of the profile
+  std::vector<bool> is_switch_stacks;      // likewise
   StackDefs stack_defs;
   StackCache defined_stack;
   Counts counted;
@@ -106,12 +113,20 @@ void Pipeline::Impl::describe_session(const event::SessionInfo& info) {
   run.start_realtime_ns = info.start_realtime_ns;
   run.cpus = info.cpus_online;
   run.has_switches = info.has_switches;
+  run.has_off_cpu = info.has_off_cpu;
+  switches.begin(info);
   for (const event::Metric& m : info.metrics) {
+    is_switch_stacks.push_back(m.is_switch_stacks);
+    if (m.is_switch_stacks) {
+      metrics.emplace_back();
+      continue;
+    }
     uint64_t period = m.period ? m.period : m.is_time && m.freq_hz ? 1'000'000'000 / m.freq_hz : 0;
     metrics.push_back(builder.add_metric(m.name, m.unit, period, m.is_time));
     if (m.is_time && !run.sampling_interval_ns) run.sampling_interval_ns = period;
     if (!m.is_time && m.freq_hz && !run.sampling_interval_ns) run.sampling_interval_ns = 1'000'000'000 / m.freq_hz;
   }
+  if (info.has_off_cpu) builder.add_metric(profile::kOffCpuMetric, "nanoseconds");
   if (!info.has_kernel_stacks && !info.kernel_stacks_missing.empty())
     diagnostics().add("kernel_stacks_missing", Severity::kNotice, "no kernel stacks: " + info.kernel_stacks_missing);
 }
@@ -149,9 +164,11 @@ Result<void> Pipeline::on_round(uint64_t time_ns) {
   return {};
 }
 
-ThreadState& Pipeline::Impl::state_of(const event::Task& task, uint64_t time_ns) {
+SwitchedThread Pipeline::Impl::switched(const event::Task& task, uint64_t time_ns) {
+  if (task.tid <= 0) return {};
   space::Thread& thread = tracker.thread(task, time_ns);
-  return threads[&thread];
+  if (thread.end_ns) return {};  // it leaves its CPU for the last time
+  return {task.tid, row_of(thread, threads[&thread]), std::max(thread.start_ns, builder.profile().run.start_ns)};
 }
 
 profile::ThreadId Pipeline::Impl::row_of(space::Thread& thread, ThreadState& state) {
@@ -183,6 +200,7 @@ KnownStack Pipeline::Impl::stack_of(const event::Sample& sample, space::Process&
 }
 
 void Pipeline::Impl::on(const event::Sample& sample) {
+  if (sample.metric < is_switch_stacks.size() && is_switch_stacks[sample.metric]) return on_switch_stack(sample);
   space::Thread& thread = tracker.thread(sample.task, sample.time_ns);
   ThreadState& state = threads[&thread];
   counts.samples++;
@@ -214,7 +232,21 @@ void Pipeline::Impl::on(const event::Count& count) {
   counted.add(count, row_of(thread, threads[&thread]), stack);
 }
 
+// Not a sample of the profile: it tells where the thread is that leaves its CPU next.
+void Pipeline::Impl::on_switch_stack(const event::Sample& sample) {
+  const SwitchedThread who = switched(sample.task, sample.time_ns);
+  space::Thread& thread = tracker.thread(sample.task, sample.time_ns);
+  UserStack user = stacks->read(sample, *thread.process);
+  if (who.tid == 0) return;
+  WaitStack stack{.end = user.end, .weight = static_cast<uint32_t>(std::min<uint64_t>(sample.period, UINT32_MAX))};
+  stack.site = interner.intern(*thread.process, threads[&thread].stack, user.frames, sample.kernel_chain);
+  if (user.end == profile::StackEnd::kTruncatedSnapshot)
+    diagnostics().add("off_cpu_stacks_cut", Severity::kNotice, "stacks of waits that go on above the 4 KiB that were copied");
+  switches.on_stack(who, stack);
+}
+
 void Pipeline::Impl::on(const event::Exit& exit) {
+  switches.on_exit(exit);
   tracker.apply(exit);
   space::Process& process = tracker.process(exit.task.pid, exit.time_ns);
   if (!process.end_ns) return;
@@ -224,26 +256,23 @@ void Pipeline::Impl::on(const event::Exit& exit) {
 }
 
 void Pipeline::Impl::on(const event::SwitchIn& in) {
-  if (in.task.pid == 0) return;
-  state_of(in.task, in.time_ns).on_cpu_since = in.time_ns;
+  if (SwitchedThread who = switched(in.task, in.time_ns); who.tid) switches.on_in(who, in);
 }
 
 void Pipeline::Impl::on(const event::SwitchOut& out) {
-  if (out.task.pid == 0) return;
-  space::Thread& thread = tracker.thread(out.task, out.time_ns);
-  ThreadState& state = threads[&thread];
-  uint64_t since = state.on_cpu_since ? state.on_cpu_since : thread.start_ns;
-  if (uint64_t start = builder.profile().run.start_ns; since < start && (start <= out.time_ns || !state.on_cpu_since)) since = start;
-  state.on_cpu_since = 0;
-  if (out.time_ns < since) {
-    diagnostics().add("clock_went_back", Severity::kError, "intervals on a CPU that end before they start");
-    return;
+  SwitchedThread who = switched(out.task, out.time_ns);
+  if (!who.tid) return;
+  std::optional<WaitStack> stack;
+  if (out.stack_id) {
+    KnownStack known = stack_defs.find(*tracker.thread(out.task, out.time_ns).process, out.stack_id);
+    stack = WaitStack{.site = known.site, .end = known.end};
   }
-  builder.profile().on_cpu.push_back({row_of(thread, state), since, out.time_ns, out.cpu, out.preempted});
+  switches.on_out(who, out, stack);
 }
 
 void Pipeline::Impl::on(const event::Lost& lost) {
   stacks->note_lost(lost.time_ns);
+  switches.on_lost(lost.time_ns);
   if (lost.kind == event::LostKind::kSamples)
     diagnostics().add("lost_samples", Severity::kDataLoss, "samples lost in the kernel's ring; lower -F", lost.count);
   else
@@ -262,8 +291,10 @@ Result<void> Pipeline::finish(uint64_t end_ns) {
   impl.next_forgetting_ns = 0;
   impl.keep_window(end_ns);
   impl.builder.profile().run.end_ns = end_ns;
+  impl.switches.finish(end_ns);
   impl.counted.finish();
   impl.finish_rows();
+  classify_waits(impl.builder.profile(), impl.interner);
   impl.modules.report(impl.diagnostics());
   if (impl.options.symbolize) {
     Namer namer(impl.options, impl.builder, impl.modules, impl.interner, impl.diagnostics());
@@ -288,21 +319,18 @@ void Pipeline::Impl::finish_rows() {
     row.name = builder.intern(process->name);
     row.end_ns = process->end_ns;
   }
-  for (auto& [thread, state] : threads) {
-    if (!state.on_cpu_since) continue;
-    uint64_t end = thread->end_ns ? thread->end_ns : profile.run.end_ns;
-    if (end > state.on_cpu_since && state.row.valid())
-      profile.on_cpu.push_back({state.row, state.on_cpu_since, end, 0, false});
-  }
 }
 
 // Rows get new numbers, and all that names rows by number follows.
 void Pipeline::Impl::forget_before(uint64_t time_ns) {
   std::vector<profile::CallSiteId> defined;
-  stack_defs.for_each_site([&](profile::CallSiteId site) { defined.push_back(site); });
+  auto note = [&](profile::CallSiteId site) { defined.push_back(site); };
+  stack_defs.for_each_site(note);
+  switches.for_each_site(note);
   profile::Renumbering map = profile::keep_since(builder, time_ns, defined);
   interner.renumber(map);
   stack_defs.renumber([&](profile::CallSiteId site) { return map.sites[site.index()]; });
+  switches.renumber(map);
   renumber_threads(map);
   constexpr uint64_t kMarginNs = 1'000'000'000;  // what still comes of a thread after its exit
   forget_ended_threads(time_ns > kMarginNs ? time_ns - kMarginNs : 0);

@@ -267,10 +267,14 @@ Profile ProfileBuilder::take() {
   give_addresses();
   auto by_time = [](const Sample& a, const Sample& b) { return a.time_ns < b.time_ns; };
   if (!std::ranges::is_sorted(profile_.samples, by_time)) std::ranges::stable_sort(profile_.samples, by_time);
-  auto by_thread = [](const SwitchInterval& a, const SwitchInterval& b) {
-    return std::pair(a.thread, a.start_ns) < std::pair(b.thread, b.start_ns);
+  auto sort_by_thread = [](auto& rows) {
+    auto by_thread = [](const auto& a, const auto& b) {
+      return std::pair(a.thread, a.start_ns) < std::pair(b.thread, b.start_ns);
+    };
+    if (!std::ranges::is_sorted(rows, by_thread)) std::ranges::stable_sort(rows, by_thread);
   };
-  if (!std::ranges::is_sorted(profile_.on_cpu, by_thread)) std::ranges::stable_sort(profile_.on_cpu, by_thread);
+  sort_by_thread(profile_.on_cpu);
+  sort_by_thread(profile_.off_cpu);
   return std::move(profile_);
 }
 

@@ -34,6 +34,7 @@ class Keeper {
  private:
   bool is_kept(const Sample& sample) const { return sample.time_ns >= since_ns_; }
   bool is_kept(const SwitchInterval& on) const { return on.end_ns >= since_ns_; }
+  bool is_kept(const OffCpuInterval& off) const { return off.end_ns >= since_ns_; }
   bool is_kept(const Slice& slice) const { return slice.start_ns + slice.duration_ns >= since_ns_; }
 
   void mark(CallSiteId site) {
@@ -49,6 +50,8 @@ class Keeper {
     for (const Aggregate& row : old_.aggregates) mark(row.site), mark(row.thread);
     for (const SwitchInterval& on : old_.on_cpu)
       if (is_kept(on)) mark(on.thread);
+    for (const OffCpuInterval& off : old_.off_cpu)
+      if (is_kept(off)) mark(off.site), mark(off.thread), mark(off.waker);
     for (const Slice& slice : old_.slices)
       if (is_kept(slice)) mark(slice.thread);
     for (size_t i = old_.sites.size(); i-- > 0;)
@@ -123,6 +126,8 @@ class Keeper {
     if constexpr (requires { row.site; })
       if (row.site.valid()) row.site = map_.sites[row.site.index()];
     if constexpr (requires { row.labels; }) row.labels = labels(row.labels);
+    if constexpr (requires { row.waker; })
+      if (row.waker.valid()) row.waker = map_.threads[row.waker.index()];
     if (row.thread.valid()) row.thread = map_.threads[row.thread.index()];
     return row;
   }
@@ -136,6 +141,12 @@ class Keeper {
       if (!is_kept(on)) continue;
       profile.on_cpu.push_back(moved(on));
       profile.on_cpu.back().start_ns = std::max(on.start_ns, since_ns_);
+    }
+    for (const OffCpuInterval& off : old_.off_cpu) {
+      if (!is_kept(off)) continue;
+      OffCpuInterval& row = profile.off_cpu.emplace_back(moved(off));
+      row.start_ns = std::max(off.start_ns, since_ns_);
+      if (off.woken_ns) row.woken_ns = std::max(off.woken_ns, row.start_ns);
     }
     for (const Slice& slice : old_.slices) {
       if (!is_kept(slice)) continue;

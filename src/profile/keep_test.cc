@@ -53,6 +53,23 @@ TEST(Keep, WhatNobodyUsesAnyMoreIsGone) {
   EXPECT_FALSE(map.locations[1].valid());
 }
 
+TEST(Keep, WaitsAreCutAndKeepTheirStacksAndWakers) {
+  ProfileBuilder b = two_threads();
+  const ThreadId early{size_t{0}}, late{size_t{1}};
+  const CallSiteId before{size_t{1}}, after{size_t{2}};
+  b.profile().off_cpu = {{.thread = early, .start_ns = 20, .end_ns = 30, .site = after},
+                         {.thread = late, .start_ns = 150, .end_ns = 250, .woken_ns = 160, .site = before, .waker = early}};
+  Renumbering map = keep_since(b, 200);
+  const Profile& p = b.profile();
+  ASSERT_TRUE(validate(p));
+  ASSERT_EQ(p.off_cpu.size(), 1u);
+  EXPECT_EQ(p.off_cpu[0].start_ns, 200u);
+  EXPECT_EQ(p.off_cpu[0].woken_ns, 200u) << "runnable from the window's beginning";
+  EXPECT_EQ(p.off_cpu[0].site, map.sites[before.index()]);
+  EXPECT_TRUE(p.off_cpu[0].site.valid());
+  EXPECT_EQ(p.text(p.threads[p.off_cpu[0].waker.index()].name), "early");
+}
+
 TEST(Keep, TheBuilderGoesOnWithTheSameRows) {
   ProfileBuilder b = two_threads();
   Renumbering map = keep_since(b, 200);

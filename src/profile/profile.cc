@@ -36,7 +36,30 @@ constexpr std::array<EndText, static_cast<size_t>(StackEnd::kCount)> kEnds = {{
     {"unsupported-abi", "32-bit code is not unwound; record it with --unwind fp, or build it for 64 bits"},
 }};
 
+// In the order of WaitClass.
+constexpr std::array<std::string_view, static_cast<size_t>(WaitClass::kCount)> kWaitClasses = {
+    "futex", "lock", "poll", "sleep", "io", "network", "memory", "sched", "other"};
+
 }  // namespace
+
+std::string_view name_of(WaitClass wait_class) {
+  const auto index = static_cast<size_t>(wait_class);
+  return index < kWaitClasses.size() ? kWaitClasses[index] : "unknown";
+}
+
+int64_t off_cpu_value(const OffCpuInterval& interval) {
+  int64_t value = 0;
+  if (__builtin_mul_overflow(interval.duration_ns(), interval.weight, &value)) return INT64_MAX;
+  return value;
+}
+
+CallSiteId user_part(const Profile& profile, CallSiteId site) {
+  auto is_kernel = [&](CallSiteId at) {
+    return profile.locations[profile.sites[at.index()].location.index()].kind == FrameKind::kKernel;
+  };
+  while (site.valid() && is_kernel(site)) site = profile.sites[site.index()].parent;
+  return site;
+}
 
 std::string_view name_of(StackEnd end) {
   const auto index = static_cast<size_t>(end);

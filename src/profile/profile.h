@@ -88,6 +88,21 @@ struct CallSite {
 
 enum class WeightKind : uint8_t { kSamples, kWall, kOffCpu, kOther };
 
+// Why a thread was not on a CPU. Which kernel code means which is decided in timeline.
+enum class WaitClass : uint8_t {
+  kFutex,
+  kLock,
+  kPoll,
+  kSleep,
+  kIo,
+  kNetwork,
+  kMemory,
+  kSched,  // runnable: preempted, yielded, or woken and waiting for a CPU
+  kOther,
+  kCount
+};
+std::string_view name_of(WaitClass wait_class);  // "futex": stable, used in SQL and files
+
 struct Metric {
   StringId name = kNoText;  // "samples", "cpu-clock", "alloc_space"
   StringId unit = kNoText;  // "count", "nanoseconds", "bytes"
@@ -153,6 +168,27 @@ struct SwitchInterval {  // a thread on a CPU
   bool preempted = false;  // at its end
 };
 
+// A thread off the CPU. Two parts: it waited until woken_ns, then it was runnable (class sched) until end_ns.
+struct OffCpuInterval {
+  ThreadId thread{};
+  uint64_t start_ns = 0, end_ns = 0;
+  uint64_t woken_ns = 0;                       // 0: not told; start_ns: runnable all the time
+  WaitClass wait_class = WaitClass::kOther;    // of the part before woken_ns; kSched when there is none
+  CallSiteId site{};                           // where it left the CPU; invalid: not known
+  StackEnd end = StackEnd::kNotUnwound;        // of that stack
+  ThreadId waker{};                            // invalid: an interrupt, unknown, or a thread outside the profile
+  uint32_t cpu = 0;                            // that it left
+  uint32_t weight = 1;  // how many its stack stands for where stacks were thinned; 0: another's stands for it
+  bool is_guessed = false;  // no kernel stack told the class
+  bool is_open = false;     // cut by the end of the run or of the thread
+
+  uint64_t runnable_ns() const { return woken_ns == 0 ? end_ns : woken_ns; }  // when the second part begins
+  uint64_t duration_ns() const { return end_ns - start_ns; }
+};
+
+// The metric whose values are the durations of off_cpu.
+inline constexpr std::string_view kOffCpuMetric = "offcpu";
+
 // A named span or counter value that a program or an import gave (not derived from samples).
 struct Slice {
   ThreadId thread{};
@@ -169,6 +205,7 @@ struct RunInfo {
   uint64_t sampling_interval_ns = 0;  // 0: not time-sampled
   uint32_t cpus = 0;
   bool has_switches = false;
+  bool has_off_cpu = false;           // off_cpu is complete, but for what diagnostics say
   uint64_t collector_cpu_ns = 0;
   uint64_t bytes_read = 0;               // kernel to user
   std::vector<std::string> comments;     // pprof comments
@@ -193,6 +230,7 @@ struct Profile {
   std::vector<Sample> samples;                            // sorted by time, then input order
   std::vector<Aggregate> aggregates;
   std::vector<SwitchInterval> on_cpu;  // sorted by thread, then start
+  std::vector<OffCpuInterval> off_cpu;  // sorted by thread, then start
   std::vector<Slice> slices;
   Diagnostics diagnostics;
 
@@ -201,7 +239,12 @@ struct Profile {
     const Location& l = locations[id.index()];
     return {lines.data() + l.first_line, l.line_count};
   }
-  bool timed() const { return !samples.empty(); }
+  bool timed() const { return !samples.empty() || !off_cpu.empty(); }
 };
+
+// What an interval adds to the metric offcpu, in nanoseconds: its duration, as often as its stack stands for.
+int64_t off_cpu_value(const OffCpuInterval& interval);
+// The stack without its kernel frames: where a thread goes on when it is back on a CPU. Invalid when nothing is left.
+CallSiteId user_part(const Profile& profile, CallSiteId site);
 
 }  // namespace cprof::profile

@@ -121,11 +121,26 @@ class Checker {
       const SwitchInterval& last = p_.on_cpu[row_ - 1];
       require(std::pair(last.thread, last.start_ns) <= std::pair(r.thread, r.start_ns), "out of order");
     });
+    each("off_cpu", p_.off_cpu, [&](const OffCpuInterval& r) { check_off_cpu(r); });
     each("slices", p_.slices, [&](const Slice& r) {
       in_range("thread", r.thread, p_.threads.size());
       text("name", r.name);
       text("category", r.category);
     });
+  }
+
+  void check_off_cpu(const OffCpuInterval& r) {
+    in_range("thread", r.thread, p_.threads.size());
+    in_range("site", r.site, p_.sites.size(), Need::kOptional);
+    in_range("waker", r.waker, p_.threads.size(), Need::kOptional);
+    require(r.start_ns <= r.end_ns, "ends before it starts");
+    require(r.woken_ns == 0 || (r.start_ns <= r.woken_ns && r.woken_ns <= r.end_ns), "woken at a time outside it");
+    require(r.wait_class < WaitClass::kCount, "class out of range");
+    require(r.end < StackEnd::kCount, "stack end out of range");
+    if (row_ == 0) return;
+    const OffCpuInterval& last = p_.off_cpu[row_ - 1];
+    require(std::pair(last.thread, last.end_ns) <= std::pair(r.thread, r.start_ns) || last.thread < r.thread,
+            "overlaps the one before it, or is out of order");
   }
 
   const Profile& p_;

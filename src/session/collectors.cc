@@ -65,6 +65,7 @@ Result<std::unique_ptr<RunningCollector>> make_perf(const RecordOptions& options
   perf.stack_bytes = options.stack_bytes;
   perf.kernel = options.kernel;
   perf.inherit = options.inherit;
+  perf.off_cpu = options.off_cpu;
   perf.delay_ns = static_cast<uint64_t>(options.delay_s * 1e9);
   uint64_t freq_hz = perf.freq_hz;
   return std::make_unique<PerfRun>(TRY(collect::PerfCollector::make(std::move(perf))), freq_hz);

@@ -45,6 +45,7 @@ struct RecordOptions {
   uint32_t stack_bytes = 0;           // 0: 16 KiB, 64 KiB when that cuts too many stacks
   bool kernel = true;
   bool inherit = true;
+  bool off_cpu = false;
   std::string raw_path;               // --save-raw
   uint64_t max_bytes = 0;             // of what is recorded; 0: no limit. Reached, the recording stops or, in parts, goes on
   size_t rotate = 0;                  // keep so many of the newest parts; 0: the recording is one, dumps are all kept

@@ -1,4 +1,5 @@
-// The samples of one metric, grouped by thread without copying them. Private to timeline.
+// The samples of one metric, and the rows of a table sorted by thread, grouped by thread without copying them. Private to
+// timeline.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,27 @@ class ThreadSamples {
 
  private:
   std::vector<uint32_t> first_, rows_;
+};
+
+// The part of rows (sorted by thread) that belongs to the thread. Asked for one thread after the other, it moves on.
+template <typename Row>
+class ThreadRows {
+ public:
+  explicit ThreadRows(const std::vector<Row>& rows) : rows_(rows) {}
+
+  struct Part {
+    std::span<const Row> rows;
+    size_t first = 0;  // where it begins in the table
+  };
+  Part next(size_t thread) {
+    const size_t first = at_;
+    while (at_ < rows_.size() && rows_[at_].thread.index() == thread) ++at_;
+    return {std::span(rows_).subspan(first, at_ - first), first};
+  }
+
+ private:
+  const std::vector<Row>& rows_;
+  size_t at_ = 0;
 };
 
 }  // namespace cprof::timeline

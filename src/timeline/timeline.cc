@@ -1,4 +1,4 @@
-// Two passes over each thread's samples: the first learns when each frame that opens will close, the second gives the
+// Two passes over each thread's samples and waits: the first learns when each frame that opens will close, the second gives the
 // slices out in the order in which they open, so that parents come before their children. Between the passes only one
 // number per slice is kept; everything else is as large as the deepest stack.
 #include "timeline/timeline.h"
@@ -12,6 +12,7 @@ namespace cprof::timeline {
 namespace {
 
 using profile::MetricId;
+using profile::OffCpuInterval;
 using profile::Profile;
 using profile::Sample;
 using profile::ThreadId;
@@ -68,63 +69,76 @@ uint64_t default_interval(const Profile& profile, MetricId metric) {
   return std::max<uint64_t>(1, median_distance(profile, metric));
 }
 
-// How long each sample's stack is shown: [its time, end_of(i)). The sample after it may start later (a gap).
+// A moment from which on a thread shows another stack.
+struct Point {
+  enum class Kind : uint8_t { kSample, kWait, kResume };
+  uint64_t time_ns = 0;
+  profile::CallSiteId site;
+  uint32_t row = 0;  // of profile.samples, or of profile.off_cpu
+  Kind kind = Kind::kSample;
+  uint64_t known_until_ns = 0;  // a wait is no gap, however long
+};
+
+struct ThreadTimeline {
+  std::vector<Point> points;  // by time
+  uint64_t end_ns = UINT64_MAX;
+};
+
+// How long each point's stack is shown: [its time, end_of(i)). The point after it may start later (a gap).
 class Durations {
  public:
-  Durations(const Profile& profile, const Options& options, std::span<const uint32_t> rows)
-      : samples_(profile.samples), options_(options), rows_(rows) {
+  Durations(const Options& options, const ThreadTimeline& thread) : options_(options), thread_(thread) {
     if (__builtin_mul_overflow(options.interval_ns, kGapIntervals, &longest_without_gap_))
       longest_without_gap_ = UINT64_MAX;
   }
 
-  uint64_t start_of(size_t i) const { return samples_[rows_[i]].time_ns; }
+  uint64_t start_of(size_t i) const { return thread_.points[i].time_ns; }
 
   uint64_t end_of(size_t i) const {
-    const Sample& sample = samples_[rows_[i]];
-    const uint64_t one_interval = saturating_add(sample.time_ns, options_.interval_ns);
-    if (i + 1 == rows_.size()) return std::max(sample.time_ns, std::min(one_interval, thread_end_));
+    const Point& point = thread_.points[i];
+    const uint64_t one_interval =
+        std::max(saturating_add(point.time_ns, options_.interval_ns), point.known_until_ns);
+    if (i + 1 == thread_.points.size()) {
+      const uint64_t longest = point.kind == Point::Kind::kWait ? point.known_until_ns : one_interval;
+      return std::max(point.time_ns, std::min(longest, thread_.end_ns));
+    }
     const uint64_t next = start_of(i + 1);
-    const bool is_gap = next - sample.time_ns > longest_without_gap_;
+    const uint64_t told_until = std::max(point.time_ns, point.known_until_ns);
+    const bool is_gap = next > told_until && next - told_until > longest_without_gap_;
     return options_.gaps == Gaps::kCut && is_gap ? one_interval : next;
   }
 
-  void set_thread_end(uint64_t end_ns) {
-    if (end_ns != 0) thread_end_ = end_ns;
-  }
-
  private:
-  const std::vector<Sample>& samples_;
   const Options& options_;
-  std::span<const uint32_t> rows_;
+  const ThreadTimeline& thread_;
   uint64_t longest_without_gap_ = 0;
-  uint64_t thread_end_ = UINT64_MAX;
 };
 
 // Runs the diff over one thread: open(frame, depth) and close(frame, depth, end_ns).
 template <typename Open, typename Close>
-void diff_thread(const Profile& profile, std::span<const uint32_t> rows, const Durations& durations, Open&& open,
+void diff_thread(const Profile& profile, const std::vector<Point>& points, const Durations& durations, Open&& open,
                  Close&& close) {
   OpenFrames frames(profile);
   uint64_t end = 0;
   auto close_at_end = [&](const OpenFrame& frame, uint32_t depth) { close(frame, depth, end); };
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (size_t i = 0; i < points.size(); ++i) {
     const uint64_t start = durations.start_of(i);
     if (end < start) frames.close_all(close_at_end);
     end = start;
-    frames.move_to(profile.samples[rows[i]].site, start, close_at_end, open);
+    frames.move_to(points[i].site, start, close_at_end, open);
     end = durations.end_of(i);
   }
   frames.close_all(close_at_end);
 }
 
-void slice_thread(const Profile& profile, ThreadId thread, std::span<const uint32_t> rows, const Durations& durations,
+void slice_thread(const Profile& profile, ThreadId thread, const std::vector<Point>& points, const Durations& durations,
                   const std::function<void(const FrameSlice&)>& on_slice) {
   std::vector<uint64_t> end_of_slice;
   diff_thread(
-      profile, rows, durations, [&](const OpenFrame&, uint32_t) { end_of_slice.push_back(0); },
+      profile, points, durations, [&](const OpenFrame&, uint32_t) { end_of_slice.push_back(0); },
       [&](const OpenFrame& frame, uint32_t, uint64_t end_ns) { end_of_slice[frame.ordinal] = end_ns; });
   diff_thread(
-      profile, rows, durations,
+      profile, points, durations,
       [&](const OpenFrame& frame, uint32_t depth) {
         const uint64_t end = end_of_slice[frame.ordinal];
         if (end > frame.start_ns)
@@ -138,18 +152,35 @@ void slice_thread(const Profile& profile, ThreadId thread, std::span<const uint3
       [](const OpenFrame&, uint32_t, uint64_t) {});
 }
 
-// Calls per_thread(thread, rows, durations) for every thread that has samples of the metric.
+void add_waits(const Profile& profile, const ThreadRows<OffCpuInterval>::Part& waits, std::vector<Point>& points) {
+  for (size_t i = 0; i < waits.rows.size(); ++i) {
+    const OffCpuInterval& wait = waits.rows[i];
+    if (!wait.site.valid()) continue;
+    const auto row = static_cast<uint32_t>(waits.first + i);
+    points.push_back({wait.start_ns, wait.site, row, Point::Kind::kWait, wait.end_ns});
+    const profile::CallSiteId user = profile::user_part(profile, wait.site);
+    if (!wait.is_open && user.valid()) points.push_back({wait.end_ns, user, row, Point::Kind::kResume, wait.end_ns});
+  }
+}
+
+// Calls per_thread(thread, points, durations) for every thread that has samples of the metric, or waits with stacks.
 template <typename PerThread>
 void for_each_thread(const Profile& profile, const Options& asked, PerThread&& per_thread) {
   const Options options = resolved(profile, asked);
   if (!options.metric.valid()) return;
   const ThreadSamples by_thread(profile, options.metric);
+  ThreadRows<OffCpuInterval> waits(profile.off_cpu);
   for (size_t i = 0; i < profile.threads.size(); ++i) {
-    const auto rows = by_thread.of(i);
-    if (rows.empty()) continue;
-    Durations durations(profile, options, rows);
-    durations.set_thread_end(profile.threads[i].end_ns);
-    per_thread(ThreadId(i), rows, durations);
+    ThreadTimeline timeline;
+    for (uint32_t row : by_thread.of(i))
+      timeline.points.push_back({profile.samples[row].time_ns, profile.samples[row].site, row});
+    const size_t samples = timeline.points.size();
+    add_waits(profile, waits.next(i), timeline.points);
+    if (timeline.points.empty()) continue;
+    std::ranges::inplace_merge(timeline.points, timeline.points.begin() + static_cast<ptrdiff_t>(samples), {},
+                               &Point::time_ns);
+    if (profile.threads[i].end_ns != 0) timeline.end_ns = profile.threads[i].end_ns;
+    per_thread(ThreadId(i), timeline.points, Durations(options, timeline));
   }
 }
 
@@ -167,15 +198,22 @@ Options resolved(const Profile& profile, Options options) {
 
 void for_each_slice(const Profile& profile, const Options& options,
                     const std::function<void(const FrameSlice&)>& on_slice) {
-  for_each_thread(profile, options, [&](ThreadId thread, std::span<const uint32_t> rows, const Durations& durations) {
-    slice_thread(profile, thread, rows, durations, on_slice);
-  });
+  for_each_thread(profile, options,
+                  [&](ThreadId thread, const std::vector<Point>& points, const Durations& durations) {
+                    slice_thread(profile, thread, points, durations, on_slice);
+                  });
 }
 
-std::vector<uint64_t> wall_weights(const Profile& profile, const Options& options) {
-  std::vector<uint64_t> weights(profile.samples.size());
-  for_each_thread(profile, options, [&](ThreadId, std::span<const uint32_t> rows, const Durations& durations) {
-    for (size_t i = 0; i < rows.size(); ++i) weights[rows[i]] = durations.end_of(i) - durations.start_of(i);
+WallWeights wall_weights(const Profile& profile, const Options& options) {
+  WallWeights weights{.of_samples = std::vector<uint64_t>(profile.samples.size()),
+                      .of_off_cpu = std::vector<uint64_t>(profile.off_cpu.size()),
+                      .of_resumed = std::vector<uint64_t>(profile.off_cpu.size())};
+  std::vector<uint64_t>* const of_kind[] = {&weights.of_samples, &weights.of_off_cpu, &weights.of_resumed};
+  for_each_thread(profile, options, [&](ThreadId, const std::vector<Point>& points, const Durations& durations) {
+    for (size_t i = 0; i < points.size(); ++i) {
+      std::vector<uint64_t>& values = *of_kind[static_cast<size_t>(points[i].kind)];
+      values[points[i].row] = durations.end_of(i) - durations.start_of(i);
+    }
   });
   return weights;
 }

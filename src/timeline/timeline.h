@@ -1,6 +1,8 @@
 // Stackdiff: discrete samples become gapless frame slices over a thread's life. Pure: a Profile in, slices out.
 // Each frame of a sample lives until the thread's next sample; neighbouring samples are compared from the root; what
 // vanished closes from the deepest up; the last sample lasts one sampling interval, less when the thread ends sooner.
+// A wait that has a stack is a sample at the moment when the thread left the CPU; when it is back, the user part of that
+// stack is shown until the next sample. A wait without a stack changes nothing: the frames before it go on.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +42,13 @@ struct FrameSlice {
 void for_each_slice(const profile::Profile& profile, const Options& options,
                     const std::function<void(const FrameSlice&)>& on_slice);
 
-// One entry a sample, in profile.samples' order: how long its stack was shown. 0 for samples of other metrics.
-// A thread's sum is the length of its sampled time.
-std::vector<uint64_t> wall_weights(const profile::Profile& profile, const Options& options);
+// How long each stack was shown. A thread's sum is the length of its sampled time.
+struct WallWeights {
+  std::vector<uint64_t> of_samples;  // in profile.samples' order; 0 for samples of other metrics
+  std::vector<uint64_t> of_off_cpu;  // in profile.off_cpu's order: the wait's own stack
+  std::vector<uint64_t> of_resumed;  // likewise: the user part of that stack (profile::user_part), after the wait
+};
+WallWeights wall_weights(const profile::Profile& profile, const Options& options);
 
 enum class ThreadState : uint8_t { kOnCpu, kRunnable, kWaiting, kUnknown };
 
@@ -50,10 +56,13 @@ struct StateSlice {
   profile::ThreadId thread{};
   uint64_t start_ns = 0, end_ns = 0;
   ThreadState state = ThreadState::kUnknown;
+  profile::WaitClass wait_class = profile::WaitClass::kOther;  // of kWaiting; kSched when kRunnable
+  uint32_t interval = kNoInterval;                             // which row of profile.off_cpu tells this
+  static constexpr uint32_t kNoInterval = 0xffffffff;
 };
 
-// What the threads did in their recorded life, from switch records, neighbours of one state joined. Before its first
-// record, and throughout where there are none, a thread's state is kUnknown.
+// What the threads did in their recorded life, from switch records, neighbours that tell the same joined. Before its
+// first record, and throughout where there are none, a thread's state is kUnknown.
 void for_each_state(const profile::Profile& profile, const std::function<void(const StateSlice&)>& on_state);
 
 }  // namespace cprof::timeline

@@ -100,7 +100,7 @@ TEST_F(Timeline, TheThreadsExitEndsTheLastSampleSooner) {
   sample(10, {code(1, {"main"})});
   sample(20, {code(1, {"main"})});
   EXPECT_EQ(slices({}), (Lines{"0 main 10-24"}));
-  EXPECT_EQ(wall_weights(p, {}), (std::vector<uint64_t>{10, 4}));
+  EXPECT_EQ(wall_weights(p, {}).of_samples, (std::vector<uint64_t>{10, 4}));
 }
 
 TEST_F(Timeline, GapsAreCutOnlyWhenAsked) {
@@ -110,9 +110,9 @@ TEST_F(Timeline, GapsAreCutOnlyWhenAsked) {
   sample(5000 * kMs, {main});
   EXPECT_EQ(slices({.gaps = Gaps::kCut, .interval_ns = 20 * kMs}),
             (Lines{"0 main 0-40000000", "0 main 5000000000-5020000000"}));
-  const auto cut = wall_weights(p, {.gaps = Gaps::kCut, .interval_ns = 20 * kMs});
+  const auto cut = wall_weights(p, {.gaps = Gaps::kCut, .interval_ns = 20 * kMs}).of_samples;
   EXPECT_EQ(cut[0] + cut[1] + cut[2], 60 * kMs);
-  const auto extended = wall_weights(p, {.gaps = Gaps::kExtend, .interval_ns = 20 * kMs});
+  const auto extended = wall_weights(p, {.gaps = Gaps::kExtend, .interval_ns = 20 * kMs}).of_samples;
   EXPECT_EQ(extended[0] + extended[1] + extended[2], 5020 * kMs);
 }
 
@@ -125,7 +125,7 @@ TEST_F(Timeline, AGapIsSeenWithoutBeingToldTheRate) {
       import.add_sample({.time_ns = time * kMs, .weight = weight, .thread = t, .metric = m});
     const Profile imported = import.take();
     uint64_t wall = 0;
-    for (uint64_t w : wall_weights(imported, default_options(imported))) wall += w;
+    for (uint64_t w : wall_weights(imported, default_options(imported)).of_samples) wall += w;
     EXPECT_EQ(wall, 60 * kMs);
   }
 }
@@ -159,8 +159,37 @@ TEST_F(Timeline, WaitingInsideAFrameCountsAsWallTime) {
   b.profile().run.has_switches = true;
   EXPECT_EQ(slices(default_options(b.profile())), (Lines{"0 main 1000000-301000000", "1 lock 1000000-301000000"}));
   uint64_t wall = 0;
-  for (uint64_t w : wall_weights(p, default_options(p))) wall += w;
+  for (uint64_t w : wall_weights(p, default_options(p)).of_samples) wall += w;
   EXPECT_EQ(wall, 300 * kMs);
+}
+
+TEST_F(Timeline, AWaitIsShownFromTheSwitchOutAndItsUserPartAfterwards) {
+  const auto main = code(1, {"main"}), lock = code(2, {"lock"}), work = code(3, {"work"});
+  const auto kernel = b.location({.address = 4, .file_address = 4, .kind = FrameKind::kKernel});
+  sample(10, {main, work});
+  sample(20, {main, work});
+  b.profile().off_cpu.push_back(
+      {.thread = thread, .start_ns = 24, .end_ns = 224, .site = b.stack(std::vector{main, lock, kernel})});
+  sample(230, {main, work});
+  EXPECT_EQ(slices({}), (Lines{"0 main 10-240", "1 work 10-24", "1 lock 24-230", "2 ? 24-224", "1 work 230-240"}));
+  const WallWeights wall = wall_weights(p, {});
+  EXPECT_EQ(wall.of_samples, (std::vector<uint64_t>{10, 4, 10}));
+  EXPECT_EQ(wall.of_off_cpu, (std::vector<uint64_t>{200}));
+  EXPECT_EQ(wall.of_resumed, (std::vector<uint64_t>{6}));
+}
+
+TEST_F(Timeline, AWaitWithoutAStackChangesNothing) {
+  sample(10, {code(1, {"main"})});
+  b.profile().off_cpu.push_back({.thread = thread, .start_ns = 12, .end_ns = 90});
+  sample(100, {code(1, {"main"})});
+  EXPECT_EQ(slices({}), (Lines{"0 main 10-110"}));
+}
+
+TEST_F(Timeline, AThreadThatOnlyWaitsHasATimelineAndAWaitIsNoGap) {
+  const CallSiteId site = b.stack(std::vector{code(1, {"main"})});
+  b.profile().off_cpu.push_back({.thread = thread, .start_ns = 100, .end_ns = 5000, .site = site});
+  b.profile().off_cpu.push_back({.thread = thread, .start_ns = 5010, .end_ns = 9000, .site = site, .is_open = true});
+  EXPECT_EQ(slices({.gaps = Gaps::kCut}), (Lines{"0 main 100-9000"}));
 }
 
 TEST_F(Timeline, EachMetricHasItsOwnTimeline) {
@@ -168,7 +197,7 @@ TEST_F(Timeline, EachMetricHasItsOwnTimeline) {
   sample(10, {code(1, {"main"})});
   b.add_sample({.time_ns = 15, .thread = thread, .site = b.stack(std::vector{code(2, {"f"})}), .metric = faults});
   EXPECT_EQ(slices({}), (Lines{"0 main 10-20"}));
-  EXPECT_EQ(wall_weights(p, {.metric = faults, .interval_ns = 3}), (std::vector<uint64_t>{0, 3}));
+  EXPECT_EQ(wall_weights(p, {.metric = faults, .interval_ns = 3}).of_samples, (std::vector<uint64_t>{0, 3}));
 }
 
 TEST_F(Timeline, TheIntervalComesFromTheProfile) {
@@ -216,7 +245,7 @@ TEST_P(TimelineProperty, SlicesAreNestedGaplessAndAddUp) {
   make();
   for (Gaps gaps : {Gaps::kExtend, Gaps::kCut}) {
     const Options options{.gaps = gaps};
-    const auto weights = wall_weights(p, options);
+    const auto weights = wall_weights(p, options).of_samples;
     std::map<ThreadId, uint64_t> wall, roots;
     for (size_t i = 0; i < weights.size(); ++i) wall[p.samples[i].thread] += weights[i];
 
@@ -245,7 +274,7 @@ TEST_P(TimelineProperty, SlicesAreNestedGaplessAndAddUp) {
 
 TEST_P(TimelineProperty, ExtendedWallIsLastEndMinusFirstStart) {
   make();
-  const auto weights = wall_weights(p, {});
+  const auto weights = wall_weights(p, {}).of_samples;
   std::map<ThreadId, uint64_t> wall;
   std::map<ThreadId, std::pair<uint64_t, uint64_t>> spans;
   for (size_t i = 0; i < weights.size(); ++i) {
@@ -264,7 +293,7 @@ TEST_P(TimelineProperty, AtEverySampleTheDepthIsItsStacks) {
   for_each_slice(p, {}, [&](const FrameSlice& s) { all.push_back(s); });
   for (size_t i = 0; i < p.samples.size(); ++i) {
     const Sample& s = p.samples[i];
-    if (wall_weights(p, {})[i] == 0) continue;
+    if (wall_weights(p, {}).of_samples[i] == 0) continue;
     uint64_t depth = 0;
     for (CallSiteId at = s.site; at.valid(); at = p.sites[at.index()].parent)
       depth += std::max<size_t>(1, p.lines_of(p.sites[at.index()].location).size());
@@ -285,7 +314,9 @@ class States : public testing::Test {
     std::vector<std::string> out;
     for_each_state(p, [&](const StateSlice& s) {
       static constexpr const char* kNames[] = {"on", "runnable", "waiting", "unknown"};
-      out.push_back(std::to_string(s.thread.value) + " " + kNames[static_cast<int>(s.state)] + " " +
+      std::string state = kNames[static_cast<int>(s.state)];
+      if (s.interval != StateSlice::kNoInterval) state += ":" + std::string(name_of(s.wait_class));
+      out.push_back(std::to_string(s.thread.value) + " " + state + " " +
                     std::to_string(s.start_ns) + "-" + std::to_string(s.end_ns));
     });
     return out;
@@ -325,6 +356,25 @@ TEST_F(States, OverlappingRecordsMakeNoOverlappingSlices) {
   on(a, 20, 25);
   on(a, 30, 40);
   EXPECT_EQ(states(), (Lines{"0 on 10-40"}));
+}
+
+TEST_F(States, OffCpuIntervalsTellTheClassAndTheRunnablePart) {
+  b.profile().run.start_ns = 100;
+  b.profile().run.end_ns = 200;
+  on(a, 110, 120);
+  on(a, 140, 150);
+  on(a, 160, 170);
+  auto off = [&](uint64_t start, uint64_t end, uint64_t woken, WaitClass wait_class) {
+    b.profile().off_cpu.push_back(
+        {.thread = a, .start_ns = start, .end_ns = end, .woken_ns = woken, .wait_class = wait_class});
+  };
+  off(100, 110, 0, WaitClass::kOther);
+  off(120, 140, 135, WaitClass::kFutex);
+  off(150, 160, 150, WaitClass::kSched);
+  off(172, 200, 0, WaitClass::kIo);
+  EXPECT_EQ(states(), (Lines{"0 waiting:other 100-110", "0 on 110-120", "0 waiting:futex 120-135",
+                             "0 runnable:sched 135-140", "0 on 140-150", "0 runnable:sched 150-160", "0 on 160-170",
+                             "0 waiting 170-172", "0 waiting:io 172-200", "1 unknown 100-200"}));
 }
 
 TEST_F(States, WithoutSwitchesAllIsUnknown) {

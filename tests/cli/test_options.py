@@ -8,7 +8,7 @@ Requires: nm and the test program nofp_gcc for what needs symbols; no privileges
 # covers: report --input-format --summary --top --tree --granularity --weight --metric --rows --depth --min-percent
 # covers: convert --kallsyms
 # covers: report --kallsyms --peek --list --demangle --no-inline
-# covers: record --rotate --max-size --overwrite-window --view --container --off-cpu --backend --freq --count
+# covers: record --rotate --max-size --overwrite-window --view --container --backend --freq --count
 
 import os
 import re
@@ -44,8 +44,7 @@ class Options(harness.Live):
 
 class NotYet(Options):
     def test_options_of_record_for_later(self):
-        for option in (["--view"], ["--off-cpu"],
-                       ["--with-offcpu"], ["--weight", "offcpu"], ["-e", "{cycles,instructions}"]):
+        for option in (["--view"], ["-e", "{cycles,instructions}"]):
             self.assert_refused("record", *option, "--", "true", saying="not supported yet")
         self.assert_refused("record", "--container", "web", saying="not supported yet")
         self.assert_no_leftovers()
@@ -67,6 +66,12 @@ class NotYet(Options):
         self.assert_refused("record", "--backend", "ebpf", "--", "true", saying="--backend")
         self.assert_refused("perf", "--backend", "bpf", "--", "true", saying="--backend")
         self.assert_no_leftovers()
+
+    def test_off_cpu_values_need_off_cpu(self):
+        for option in (["--weight", "offcpu"], ["--metric", "offcpu"]):
+            self.assert_refused("record", *option, "--", "true", saying="only with --off-cpu")
+        for option in (["--delay", "1"], ["-C", "0"]):
+            self.assert_refused("record", "--with-offcpu", *option, "--", "true", saying="not supported")
 
     def test_metric_that_is_not_recorded(self):
         self.assert_refused("record", "-e", "page-faults", "--metric", "cycles", "--", "true", saying="cycles")
@@ -128,7 +133,8 @@ class ReportViews(Options):
 
     def test_weight_that_is_not_there(self):
         self.assert_refused("report", self.source, "--weight", "wall", status=1, saying="wall")
-        self.assert_refused("report", self.source, "--weight", "offcpu", status=1, saying="offcpu")
+        self.assert_refused("report", self.source, "--weight", "offcpu", status=1, saying="off-cpu")
+        self.assert_refused("report", self.source, "--weight", "offcpu", "--metric", "x", status=1, saying="exclude")
         self.assert_refused("convert", self.source, "--weight", "wall", "-o", self.path("o.folded"), status=1, saying="wall")
 
 

@@ -21,8 +21,8 @@ class Replay(harness.Live):
         super().setUp()
         harness.need_perf()
 
-    def assert_same(self, command):
-        self.record(command, "--save-raw", self.path("run.raw"), outputs=self.OUTPUTS)
+    def assert_same(self, command, *options):
+        self.record(command, *options, "--save-raw", self.path("run.raw"), outputs=self.OUTPUTS)
         for name in self.OUTPUTS:
             again = name.replace("live", "again")
             self.cprof("convert", self.path("run.raw"), "-o", self.path(again))
@@ -36,6 +36,9 @@ class Replay(harness.Live):
 
     def test_dlopen_and_exec(self):
         self.assert_same(["/bin/sh", "-c", f"{harness.program('dlopen_late')} 0.6; exec {harness.program('exec_chain')} 0.6"])
+
+    def test_off_cpu(self):
+        self.assert_same([harness.program("waits"), "5", "5", self.folder], "--off-cpu")
 
     def test_signal_handler_on_another_stack(self):
         self.assert_same([harness.program("altstack"), "1"])

@@ -19,6 +19,9 @@ constexpr uint64_t kRegisters = event::kAarch64Registers;
 constexpr uint64_t kRegisters = event::kX86_64Registers;
 #endif
 
+// Enough for the frames of most waits; a switch is more frequent than a sample.
+constexpr uint32_t kSwitchStackBytes = 4096;
+
 perf_event_attr common_attr(const AttrChoices& choices) {
   perf_event_attr attr{};
   attr.size = sizeof(attr);
@@ -77,6 +80,28 @@ perf_event_attr sampling_attr(const EventSpec& spec, const AttrChoices& choices)
     attr.sample_stack_user = usable_stack_bytes(choices.stack_bytes);
   }
   return attr;
+}
+
+perf_event_attr switch_stack_attr(const EventSpec& spec, const AttrChoices& choices) {
+  AttrChoices small = choices;
+  small.stack_bytes = std::min(choices.stack_bytes, kSwitchStackBytes);
+  perf_event_attr attr = sampling_attr(spec, small);
+  attr.exclude_kernel = attr.exclude_hv = 0;
+  return attr;
+}
+
+perf_event_attr wakeup_attr(const EventSpec& spec, const AttrChoices& choices) {
+  AttrChoices plain = choices;
+  plain.stack_mode = StackMode::kNone;
+  perf_event_attr attr = sampling_attr(spec, plain);
+  attr.sample_type |= PERF_SAMPLE_RAW;
+  attr.exclude_kernel = attr.exclude_hv = 0;
+  return attr;
+}
+
+perf_event_attr attr_for(const EventSpec& spec, const AttrChoices& choices) {
+  if (spec.woken_tid_offset) return wakeup_attr(spec, choices);
+  return spec.metric.is_switch_stacks ? switch_stack_attr(spec, choices) : sampling_attr(spec, choices);
 }
 
 }  // namespace cprof::collect

@@ -25,6 +25,12 @@ struct AttrChoices {
 
 perf_event_attr side_band_attr(const AttrChoices& choices);
 perf_event_attr sampling_attr(const EventSpec& spec, const AttrChoices& choices);
+// Switch stacks: context switches are kernel events, so they are taken even where no kernel stacks are wanted.
+perf_event_attr switch_stack_attr(const EventSpec& spec, const AttrChoices& choices);
+// Wake-ups: raw data, no stack.
+perf_event_attr wakeup_attr(const EventSpec& spec, const AttrChoices& choices);
+// The one that fits the spec.
+perf_event_attr attr_for(const EventSpec& spec, const AttrChoices& choices);
 
 // The snapshot size as the kernel takes it: a multiple of 8, at most 65,528.
 uint32_t usable_stack_bytes(uint64_t bytes);

@@ -98,6 +98,37 @@ Result<void> EventSet::probe(std::vector<EventSpec>& specs) {
   return {};
 }
 
+void EventSet::probe_off_cpu(std::vector<EventSpec>& specs) {
+  EventSpec switches = switch_stacks_spec();
+  if (int error = open_on_self(attr_for(switches, choices_)))
+    diagnostics_.add("off_cpu_stacks_missing", Severity::kNotice,
+                     "waits have no stacks and no classes, only their times", 1,
+                     open_error({switches.metric.name, 0, -1}, error, options_).message);
+  else
+    specs.push_back(std::move(switches));
+  specs_ = specs;
+  probe_wakeups();
+}
+
+void EventSet::probe_wakeups() {
+  auto say = [this](const std::string& why) {
+    diagnostics_.add("wakeups_missing", Severity::kNotice,
+                     "wake-ups are not seen: the time that a woken thread waits for a CPU counts as its wait", 1, why);
+  };
+  auto spec = find_wakeup_spec(options_.tracefs, options_.pid_namespace_path);
+  if (!spec) return say(spec.error().message);
+  if (int error = open_on_self(attr_for(*spec, choices_)))
+    return say(open_error({spec->metric.name, 0, -1}, error, options_).message);
+  if (!options_.target.cgroup.empty())
+    say("only wake-ups by threads of the cgroup itself reach an event of a cgroup");
+  specs_.push_back(std::move(*spec));
+}
+
+void EventSet::thin_switch_stacks(uint64_t period) {
+  for (EventSpec& spec : specs_)
+    if (spec.metric.is_switch_stacks) spec.metric.period = period;
+}
+
 // skipped: the task or the CPU is not there any more.
 Result<Fd> EventSet::open_event(const perf_event_attr& attr, const OpenAttempt& attempt, bool& skipped) {
   int32_t target = attempt.pid;
@@ -117,11 +148,13 @@ Result<Fd> EventSet::open_event(const perf_event_attr& attr, const OpenAttempt& 
   return std::unexpected(open_error(attempt, -fd, options_));
 }
 
-void EventSet::note_id(const Fd& event, const perf_event_attr& attr, uint32_t metric) {
+void EventSet::note_id(const Fd& event, const perf_event_attr& attr, uint32_t metric, uint16_t woken_tid_offset) {
   uint64_t id = 0;
   int error = api_.control(event.get(), PERF_EVENT_IOC_ID, reinterpret_cast<unsigned long>(&id));
   if (error < 0) return;  // no id: the decoder counts its records as malformed
-  decoder_.add_layout(event::layout_of(attr, metric), std::span(&id, 1));
+  event::AttrLayout layout = event::layout_of(attr, metric);
+  layout.woken_tid_offset = woken_tid_offset;
+  decoder_.add_layout(layout, std::span(&id, 1));
 }
 
 Result<Ring> EventSet::map_ring(int fd) {
@@ -148,12 +181,13 @@ Result<void> EventSet::open_samplers(CpuRing& ring, int32_t tid, std::vector<Fd>
   choices.start_disabled = !started_;
   if (options_.delay_ns || started_) choices.enable_on_exec = false;
   for (size_t metric = 0; metric < specs_.size(); metric++) {
-    perf_event_attr attr = sampling_attr(specs_[metric], choices);
+    const EventSpec& spec = specs_[metric];
+    perf_event_attr attr = attr_for(spec, choices);
     bool skipped = false;
     Fd fd = TRY(open_event(attr, {specs_[metric].metric.name, tid, ring.cpu}, skipped));
     if (skipped) return {};
     TRY(share_ring(fd, ring.owner));
-    note_id(fd, attr, static_cast<uint32_t>(metric));
+    note_id(fd, attr, spec.woken_tid_offset ? event::kNoMetric : static_cast<uint32_t>(metric), spec.woken_tid_offset);
     into.push_back(std::move(fd));
   }
   return {};

@@ -38,6 +38,11 @@ class EventSet {
 
   // Replaces events that this machine lacks and finds out whether the kernel may be sampled. Fills choices().
   Result<void> probe(std::vector<EventSpec>& specs);
+  // The further events of off-CPU: what is refused is left out, with a line that says why. Adds the switch stacks to the
+  // end of specs.
+  void probe_off_cpu(std::vector<EventSpec>& specs);
+  // Every Nth switch only from the next reopen_samplers() on.
+  void thin_switch_stacks(uint64_t period);
   // The CPUs in turn, for these tasks; pid -1 stands for all. Tasks that have ended are passed over.
   Result<void> open(std::span<const int> cpus, std::span<const int32_t> tids);
   // Further tasks on the rings that are there.
@@ -66,7 +71,8 @@ class EventSet {
   Result<void> open_samplers(CpuRing& ring, int32_t tid, std::vector<Fd>& into);
   Result<Ring> map_ring(int fd);
   Result<void> share_ring(const Fd& event, const Fd& owner);
-  void note_id(const Fd& event, const perf_event_attr& attr, uint32_t metric);
+  void note_id(const Fd& event, const perf_event_attr& attr, uint32_t metric, uint16_t woken_tid_offset = 0);
+  void probe_wakeups();
   uint64_t lost_of(std::span<const Fd> events) const;
   int open_on_self(perf_event_attr attr);
   Result<void> probe_one(EventSpec& spec);
@@ -76,7 +82,7 @@ class EventSet {
   event::RecordDecoder& decoder_;
   Diagnostics& diagnostics_;
   AttrChoices choices_;
-  std::vector<EventSpec> specs_;
+  std::vector<EventSpec> specs_;            // the metrics, then what off-CPU needs
   std::vector<CpuRing> rings_;
   Fd cgroup_;
   size_t pages_ = 0, cpus_wanted_ = 0, tasks_opened_ = 0;

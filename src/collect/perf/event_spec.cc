@@ -1,9 +1,11 @@
 #include "collect/perf/event_spec.h"
 
 #include <linux/perf_event.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "base/file.h"
 #include "event/known_events.h"
@@ -45,7 +47,60 @@ Result<EventSpec> parse_tracepoint(std::string_view system, std::string_view eve
               last.code);
 }
 
+// "field:pid_t pid;	offset:24;	size:4;	signed:1;": the offset of the 4-byte field of this name, as the kernel
+// describes it in events/*/*/format.
+std::optional<uint16_t> field_offset(std::string_view format, std::string_view field) {
+  const size_t at = format.find(std::string(" ") + std::string(field) + ";");
+  if (at == format.npos) return std::nullopt;
+  std::string_view line = format.substr(at);
+  line = line.substr(0, line.find('\n'));
+  constexpr std::string_view kOffset = "offset:";
+  const size_t offset = line.find(kOffset);
+  if (offset == line.npos || line.find("size:4;") == line.npos) return std::nullopt;
+  uint16_t value = 0;
+  const char* begin = line.data() + offset + kOffset.size();
+  auto [end, error] = std::from_chars(begin, line.data() + line.size(), value);
+  if (error != std::errc() || value == 0) return std::nullopt;
+  return value;
+}
+
+// The kernel's inode number of the first pid namespace (PROC_PID_INIT_INO).
+constexpr std::string_view kInitialPidNamespace = "pid:[4026531836]";
+
 }  // namespace
+
+EventSpec switch_stacks_spec() {
+  EventSpec spec = *parse_event("context-switches", {});
+  spec.metric.period = 1;
+  spec.metric.is_switch_stacks = true;
+  return spec;
+}
+
+// sched_waking fires where the waker runs; sched_wakeup, of kernels before 4.3 too, may fire on the woken's CPU.
+Result<EventSpec> find_wakeup_spec(const std::vector<std::string>& tracefs, const std::string& pid_namespace_path) {
+  char link[64] = {};
+  const ssize_t length = readlink(pid_namespace_path.c_str(), link, sizeof(link));
+  if (length < 0 || std::string_view(link, static_cast<size_t>(length)) != kInitialPidNamespace)
+    return fail("cprof runs in a pid namespace, and the tracepoint names threads by other numbers");
+  Error last;
+  for (std::string_view event : {"sched_waking", "sched_wakeup"}) {
+    auto spec = parse_tracepoint("sched", event, tracefs);
+    if (!spec) {
+      last = spec.error();
+      continue;
+    }
+    spec->metric.period = 1;
+    for (const std::string& root : tracefs) {
+      auto format = read_text_file(root + "/events/sched/" + std::string(event) + "/format", 64 * 1024);
+      if (!format) continue;
+      auto offset = field_offset(*format, "pid");
+      if (!offset) return fail(root + ": the format of sched:" + std::string(event) + " has no field pid of 4 bytes");
+      spec->woken_tid_offset = *offset;
+      return spec;
+    }
+  }
+  return std::unexpected(last);
+}
 
 EventSpec cpu_clock_spec() { return *parse_event("cpu-clock", {}); }
 

@@ -15,6 +15,7 @@ struct EventSpec {
   event::Metric metric;
   bool every = false;         // each occurrence is a sample unless a period was asked: tracepoints, context switches
   bool only_user = false, only_kernel = false;  // ":u", ":k"
+  uint16_t woken_tid_offset = 0;  // not 0: wake-ups, no metric; where the raw data hold who was woken
 };
 
 // name: cycles, instructions, cache-misses, branch-misses, cpu-clock, task-clock, page-faults, context-switches and more
@@ -25,5 +26,11 @@ Result<EventSpec> parse_event(std::string_view name, const std::vector<std::stri
 void set_rate(EventSpec& spec, uint64_t period, uint64_t freq_hz);
 
 EventSpec cpu_clock_spec();
+
+// For off-CPU: every context switch, taken as it happens.
+EventSpec switch_stacks_spec();
+// The tracepoint of wake-ups, with the place of the woken tid from its format file. An error says why there is none: no
+// tracefs, or a pid namespace in which its numbers are not those that we see.
+Result<EventSpec> find_wakeup_spec(const std::vector<std::string>& tracefs, const std::string& pid_namespace_path);
 
 }  // namespace cprof::collect

@@ -155,6 +155,7 @@ Result<void> PerfCollector::open(event::EventSink& sink) {
                         .inherit = options_.inherit && !wide_,
                         .enable_on_exec = command_.has_value()};
   TRY(events_->probe(specs_));
+  if (options_.off_cpu) events_->probe_off_cpu(specs_);
   start_ns_ = clock_ns(CLOCK_MONOTONIC);
   TRY(open_until_stable());
   TRY(fit_stacks_to_rings());
@@ -189,6 +190,7 @@ event::SessionInfo PerfCollector::session_info() const {
   uint64_t realtime = clock_ns(CLOCK_REALTIME), monotonic = clock_ns(CLOCK_MONOTONIC);
   info.start_realtime_ns = realtime - (monotonic - start_ns_);
   info.has_switches = true;
+  info.has_off_cpu = options_.off_cpu;
   bool allowed = events_->choices().kernel;
   info.has_kernel_stacks = allowed && options_.stack_mode != StackMode::kNone;
   if (!options_.kernel) info.kernel_stacks_missing = "switched off by --no-kernel";
@@ -252,6 +254,24 @@ void PerfCollector::note_truncated(uint64_t truncated, uint64_t total) {
   if (total == 0 || truncated * 1000 <= total) return;
   hurry();
   wanted_stack_bytes_ = has_small_rings_ ? std::min(stack_bytes_ * 2, event::kMaxStackBytes) : event::kMaxStackBytes;
+}
+
+Result<void> PerfCollector::apply_switch_period() {
+  const uint64_t wanted = switch_rate_.wanted_period();
+  if (wanted == switch_period_ || keeps_switch_period_) return {};
+  events_->thin_switch_stacks(wanted);
+  auto reopened = events_->reopen_samplers(stack_bytes_, live_tids());
+  if (!reopened) {
+    events_->thin_switch_stacks(switch_period_);
+    keeps_switch_period_ = true;
+    diagnostics_.add("switch_period_not_changed", Severity::kNotice,
+                     "the rate of switch stacks stays, because the events could not be opened again", 1,
+                     reopened.error().message);
+    return {};
+  }
+  switch_period_ = wanted;
+  if (sampling_) events_->enable_samplers();
+  return {};
 }
 
 Result<void> PerfCollector::apply_stack_change() {

@@ -15,6 +15,7 @@
 #include "collect/perf/event_set.h"
 #include "collect/perf/perf_api.h"
 #include "collect/perf/perf_options.h"
+#include "collect/perf/switch_rate.h"
 #include "event/event.h"
 #include "event/perf_record.h"
 #include "event/record_sorter.h"
@@ -73,6 +74,8 @@ class PerfCollector final : public event::Collector {
   uint64_t interval_ns() const;
   Result<void> periodic_work();
   Result<void> apply_stack_change();
+  Result<void> apply_switch_period();
+  void note_switch(size_t ring, std::span<const std::byte> record, uint64_t time_ns);
   bool target_ended();
   std::vector<int32_t> live_tids() const;
 
@@ -97,6 +100,9 @@ class PerfCollector final : public event::Collector {
   uint64_t start_ns_ = 0, sampling_at_ns_ = 0, last_pass_ns_ = 0, last_period_ns_ = 0, backoff_ns_ = 0;
   uint64_t bytes_read_ = 0, lost_records_ = 0, lost_noted_ = 0, cpu_at_open_ns_ = 0;
   uint64_t reported_late_ = 0;
+  SwitchRate switch_rate_;
+  uint64_t switch_period_ = 1;        // every how many switches have a stack
+  bool keeps_switch_period_ = false;  // it could not be changed once
 };
 
 }  // namespace cprof::collect

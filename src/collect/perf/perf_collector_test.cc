@@ -118,6 +118,90 @@ TEST_F(PerfCollectorTest, OneRingPerOnlineCpu) {
   EXPECT_EQ(recorder.info.cpus_online, 16u);
 }
 
+class OffCpuEvents : public PerfCollectorTest {
+ protected:
+  OffCpuEvents() {
+    options.off_cpu = true;
+    options.target = {.command = {}, .pids = {}, .tids = {}, .all_cpus = true, .cgroup = {}, .cpus = {}};
+    for (const char* folder : {"/events", "/events/sched", "/events/sched/sched_waking"}) mkdir((directory + folder).c_str(), 0700);
+    options.pid_namespace_path = link_to("pid:[4026531836]", "initial_namespace");
+    write_file("events/sched/sched_waking/id", "371\n");
+    write_file("events/sched/sched_waking/format",
+               "name: sched_waking\nformat:\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+               "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n");
+  }
+  std::string link_to(const char* target, const char* name) {
+    const std::string link = directory + "/" + name;
+    EXPECT_EQ(symlink(target, link.c_str()), 0);
+    return link;
+  }
+  const perf_event_attr* opened(uint32_t type, uint64_t config) {
+    auto found = std::ranges::find_if(api.opened, [&](const auto& e) { return e.cpu >= 0 && e.attr.type == type && e.attr.config == config; });
+    return found == api.opened.end() ? nullptr : &found->attr;
+  }
+  const perf_event_attr* switches() { return opened(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES); }
+};
+
+TEST_F(OffCpuEvents, EverySwitchWithASmallStackAndEveryWaking) {
+  options.stack_mode = StackMode::kDwarf;
+  ASSERT_TRUE(make()->open(recorder));
+  const perf_event_attr *stacks = switches(), *wakings = opened(PERF_TYPE_TRACEPOINT, 371);
+  ASSERT_TRUE(stacks && wakings);
+  EXPECT_EQ(stacks->sample_period, 1u);
+  EXPECT_EQ(stacks->sample_stack_user, 4096u);
+  EXPECT_TRUE(stacks->sample_type & PERF_SAMPLE_CALLCHAIN);
+  EXPECT_TRUE(wakings->sample_type & PERF_SAMPLE_RAW);
+  EXPECT_FALSE(wakings->sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER));
+  EXPECT_TRUE(recorder.info.has_off_cpu);
+  ASSERT_EQ(recorder.info.metrics.size(), 2u) << "wake-ups are no metric";
+  EXPECT_FALSE(recorder.info.metrics[0].is_switch_stacks);
+  EXPECT_TRUE(recorder.info.metrics[1].is_switch_stacks);
+}
+
+TEST_F(OffCpuEvents, ContextSwitchesAsAMetricAreAnotherEvent) {
+  options.events = {"context-switches"};
+  ASSERT_TRUE(make()->open(recorder));
+  ASSERT_EQ(recorder.info.metrics.size(), 2u);
+  EXPECT_FALSE(recorder.info.metrics[0].is_switch_stacks);
+  EXPECT_TRUE(recorder.info.metrics[1].is_switch_stacks);
+}
+
+TEST_F(OffCpuEvents, SwitchesAreTakenInTheKernelEvenWithoutKernelStacks) {
+  options.kernel = false;
+  ASSERT_TRUE(make()->open(recorder));
+  ASSERT_TRUE(switches());
+  EXPECT_FALSE(switches()->exclude_kernel);
+  EXPECT_TRUE(switches()->exclude_callchain_kernel);
+}
+
+TEST_F(OffCpuEvents, WhatIsRefusedIsLeftOutAndSaid) {
+  api.refuse_open = [](const perf_event_attr& attr, int32_t, int) {
+    const bool is_switches = attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES;
+    return is_switches || attr.type == PERF_TYPE_TRACEPOINT ? EACCES : 0;
+  };
+  auto collector = make();
+  ASSERT_TRUE(collector->open(recorder));
+  EXPECT_EQ(recorder.info.metrics.size(), 1u);
+  EXPECT_TRUE(recorder.info.has_off_cpu) << "times come from the switch records";
+  EXPECT_EQ(collector->diagnostics().count("off_cpu_stacks_missing"), 1u);
+  EXPECT_EQ(collector->diagnostics().count("wakeups_missing"), 1u);
+}
+
+TEST_F(OffCpuEvents, WakingsOfAnotherNumberingAreNotUsed) {
+  options.pid_namespace_path = link_to("pid:[4026532999]", "other_namespace");
+  auto collector = make();
+  ASSERT_TRUE(collector->open(recorder));
+  EXPECT_FALSE(opened(PERF_TYPE_TRACEPOINT, 371));
+  EXPECT_EQ(collector->diagnostics().count("wakeups_missing"), 1u);
+}
+
+TEST_F(OffCpuEvents, WithoutItNothingOfItIsOpened) {
+  options.off_cpu = false;
+  ASSERT_TRUE(make()->open(recorder));
+  EXPECT_FALSE(switches() || opened(PERF_TYPE_TRACEPOINT, 371));
+  EXPECT_FALSE(recorder.info.has_off_cpu);
+}
+
 TEST_F(PerfCollectorTest, CyclesFallBackToCpuClock) {
   for (int error : {ENOENT, EOPNOTSUPP}) {
     FakePerfApi machine;

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <utility>
 
@@ -41,11 +42,19 @@ size_t PerfCollector::read_batch() {
       if (!record) break;
       ring.last_read_ns = decoder_.time_of_record(*record);
       sorter_.push(ring.last_read_ns, *record, index);
+      if (options_.off_cpu) note_switch(index, *record, ring.last_read_ns);
       bytes_read_ += record->size();
       count++;
     }
   }
   return count;
+}
+
+void PerfCollector::note_switch(size_t ring, std::span<const std::byte> record, uint64_t time_ns) {
+  perf_event_header header;
+  memcpy(&header, record.data(), sizeof(header));
+  const bool is_switch = header.type == PERF_RECORD_SWITCH || header.type == PERF_RECORD_SWITCH_CPU_WIDE;
+  if (is_switch && header.misc & PERF_RECORD_MISC_SWITCH_OUT) switch_rate_.note(ring, time_ns);
 }
 
 uint64_t PerfCollector::safe_bound(bool everything) const {
@@ -64,6 +73,7 @@ Result<size_t> PerfCollector::pass(bool everything) {
   for (size_t read = 1; read > 0;) {
     read = read_batch();
     count += read;
+    if (options_.off_cpu && !everything) TRY(apply_switch_period());
     bound = safe_bound(everything);
     TRY(deliver(bound));
     release_rings();

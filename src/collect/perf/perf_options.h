@@ -31,6 +31,7 @@ struct PerfOptions {
   uint32_t stack_bytes = 0;             // 0: 16,384, reopened at 65,528 when note_truncated() says so
   bool kernel = true;
   bool inherit = true;                  // follow threads and children made later
+  bool off_cpu = false;                 // also where threads leave the CPU, and who wakes them
   uint32_t ring_pages = 0;              // data pages per CPU, a power of two; 0: as many as fit the purpose
   uint64_t delay_ns = 0;                // sampling begins this long after start(); the side band at once
 
@@ -39,6 +40,7 @@ struct PerfOptions {
   std::string paranoid_path = "/proc/sys/kernel/perf_event_paranoid";
   std::string mlock_kb_path = "/proc/sys/kernel/perf_event_mlock_kb";
   std::string max_rate_path = "/proc/sys/kernel/perf_event_max_sample_rate";
+  std::string pid_namespace_path = "/proc/self/ns/pid";
   std::vector<std::string> tracefs = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 };
 

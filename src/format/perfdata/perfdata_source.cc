@@ -94,8 +94,7 @@ Result<void> PerfDataSource::handle(const RawRecord& record, RecordStream* strea
 Result<void> PerfDataSource::handle_own(const RawRecord& record) {
   ByteReader in(record.bytes.subspan(kRecordHeaderBytes), swap_);
   uint64_t tag = in.u64();
-  constexpr uint64_t kEvents[] = {event::kStackMemoryTag, event::kStackDefTag, event::kCountTag, event::kWakeupTag};
-  if (std::ranges::find(kEvents, tag) != std::end(kEvents)) return handle_event_record(record.bytes);
+  if (event::is_event_tag(tag)) return handle_event_record(record.bytes);
   if (tag == event::kEndTag) {
     end_ns_ = in.u64();
     has_end_ = in.ok();

@@ -358,19 +358,20 @@ TEST(PerfData, CompressedBombStopsAtTheLimit) {
 event::SessionInfo sample_session() {
   event::SessionInfo info{.arch = event::Arch::kX86_64, .metrics = {}, .command = "make -j 8", .hostname = "host",
                           .kernel_release = "6.1.0", .cpus_online = 8, .start_ns = 100, .start_realtime_ns = 200,
-                          .has_switches = true, .has_kernel_stacks = false, .kernel_stacks_missing = "not allowed"};
+                          .has_switches = true, .has_off_cpu = true, .has_kernel_stacks = false, .kernel_stacks_missing = "not allowed"};
   info.metrics.push_back({.name = "cpu-clock", .unit = "nanoseconds", .type = 1, .config = 0, .period = 1001001, .freq_hz = 0, .is_time = true});
   info.metrics.push_back({.name = "sched:sched_switch", .unit = "count", .type = 2, .config = 300, .period = 1, .freq_hz = 0});
+  info.metrics.push_back({.name = "context-switches", .unit = "count", .type = 1, .config = 3, .period = 1, .is_switch_stacks = true});
   return info;
 }
 
 std::vector<std::string> describe(const event::SessionInfo& info) {
   std::vector<std::string> lines = {info.command, info.hostname, info.kernel_release, info.kernel_stacks_missing,
                                     std::to_string(info.cpus_online), std::to_string(info.start_ns),
-                                    std::to_string(info.start_realtime_ns), std::to_string(info.has_switches * 2 + info.has_kernel_stacks)};
+                                    std::to_string(info.start_realtime_ns), std::to_string(info.has_off_cpu * 4 + info.has_switches * 2 + info.has_kernel_stacks)};
   for (const event::Metric& m : info.metrics)
     lines.push_back(m.name + m.unit + std::to_string(m.type) + "/" + std::to_string(m.config) + "/" + std::to_string(m.period) + "/" +
-                    std::to_string(m.freq_hz) + "/" + std::to_string(m.is_time));
+                    std::to_string(m.freq_hz) + "/" + std::to_string(m.is_time * 2 + m.is_switch_stacks));
   return lines;
 }
 

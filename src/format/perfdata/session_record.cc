@@ -9,6 +9,10 @@ constexpr uint32_t kVersion = 1;
 constexpr size_t kMostCommandBytes = 32 * 1024;
 constexpr uint32_t kMostMetrics = 1024;
 
+// Bits of words that began as a bool each.
+enum SwitchBits : uint32_t { kHasSwitches = 1, kHasOffCpu = 2 };
+enum MetricBits : uint32_t { kIsTime = 1, kIsSwitchStacks = 2 };
+
 class Packer {
  public:
   template <typename T>
@@ -38,7 +42,7 @@ std::vector<std::byte> encode_session(const event::SessionInfo& info) {
   Packer out;
   out.put(kVersion);
   out.put(static_cast<uint32_t>(info.arch));
-  out.put(static_cast<uint32_t>(info.has_switches));
+  out.put((info.has_switches ? kHasSwitches : 0u) | (info.has_off_cpu ? kHasOffCpu : 0u));
   out.put(static_cast<uint32_t>(info.has_kernel_stacks));
   out.put(info.cpus_online);
   out.put(info.start_ns);
@@ -53,7 +57,7 @@ std::vector<std::byte> encode_session(const event::SessionInfo& info) {
     out.put(metric.config);
     out.put(metric.period);
     out.put(metric.freq_hz);
-    out.put(static_cast<uint32_t>(metric.is_time));
+    out.put((metric.is_time ? kIsTime : 0u) | (metric.is_switch_stacks ? kIsSwitchStacks : 0u));
   }
   return out.take();
 }
@@ -65,7 +69,9 @@ std::optional<event::SessionInfo> decode_session(std::span<const std::byte> payl
   uint32_t arch = in.u32();
   if (arch > static_cast<uint32_t>(event::Arch::kAarch64)) return std::nullopt;
   info.arch = static_cast<event::Arch>(arch);
-  info.has_switches = in.u32() != 0;
+  const uint32_t switches = in.u32();
+  info.has_switches = switches & kHasSwitches;
+  info.has_off_cpu = switches & kHasOffCpu;
   info.has_kernel_stacks = in.u32() != 0;
   info.cpus_online = in.u32();
   info.start_ns = in.u64();
@@ -82,7 +88,9 @@ std::optional<event::SessionInfo> decode_session(std::span<const std::byte> payl
     metric.config = in.u64();
     metric.period = in.u64();
     metric.freq_hz = in.u64();
-    metric.is_time = in.u32() != 0;
+    const uint32_t bits = in.u32();
+    metric.is_time = bits & kIsTime;
+    metric.is_switch_stacks = bits & kIsSwitchStacks;
     info.metrics.push_back(std::move(metric));
   }
   if (!in.ok()) return std::nullopt;

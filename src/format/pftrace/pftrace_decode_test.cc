@@ -218,15 +218,29 @@ void TraceDecoder::descriptor(pbf_reader d) {
   define(tracks, uuid, track, "track");
 }
 
+std::string TraceDecoder::annotation(pbf_reader a) {
+  std::string name, text;
+  while (a.next()) {
+    switch (a.tag()) {
+      case pft::DebugAnnotation::kName: name = a.get_string(); break;
+      case pft::DebugAnnotation::kString: text = a.get_string(); break;
+      default: broken("unknown field of a debug annotation"), a.skip();
+    }
+  }
+  if (name.empty()) broken("a debug annotation without a name");
+  return " " + name + "=" + text;
+}
+
 void TraceDecoder::event(pbf_reader e, uint64_t time_ns, bool has_time) {
   using namespace pft::TrackEvent;
   uint64_t track = 0;
-  Event row{time_ns, 0, {}};
+  Event row{time_ns, 0, {}, {}};
   while (e.next()) {
     switch (e.tag()) {
       case kType: row.type = e.get_uint32(); break;
       case kTrackUuid: track = e.get_uint64(); break;
       case kName: row.name = e.get_string(); break;
+      case kDebugAnnotations: row.note += annotation(e.get_message()); break;
       default: e.skip();
     }
   }
@@ -267,7 +281,7 @@ void TraceDecoder::match_slices() {
       if (e.type == pft::TrackEvent::kSliceBegin) {
         if (open.size() >= 512) broken("a slice deeper than 512");
         open.push_back(slices.size());
-        slices.push_back({track, e.time_ns, 0, open.size() - 1, e.name});
+        slices.push_back({track, e.time_ns, 0, open.size() - 1, e.name, e.note});
       } else if (open.empty()) {
         broken("an END without its BEGIN");
       } else {

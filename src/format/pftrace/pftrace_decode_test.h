@@ -18,6 +18,7 @@ struct DecodedSlice {
   uint64_t track = 0, start_ns = 0, end_ns = 0;
   size_t depth = 0;
   std::string name;
+  std::string note;  // " name=text" of its debug annotations
 };
 
 struct DecodedSample {
@@ -65,7 +66,7 @@ class TraceDecoder {
   struct Event {
     uint64_t time_ns = 0;
     uint32_t type = 0;
-    std::string name;
+    std::string name, note;
   };
 
   void broken(std::string_view what);
@@ -79,6 +80,7 @@ class TraceDecoder {
   void frame(pbf_reader f, Sequence& s);
   void callstack(pbf_reader c, Sequence& s);
   void descriptor(pbf_reader d);
+  std::string annotation(pbf_reader a);
   void event(pbf_reader e, uint64_t time_ns, bool has_time);
   void sample(pbf_reader p, uint64_t time_ns, bool has_time, Sequence& s);
   void match_slices();

@@ -33,8 +33,11 @@ enum : uint32_t { kProcessPid = 1, kProcessName = 6 };
 enum : uint32_t { kThreadPid = 1, kThreadTid = 2, kThreadName = 5 };
 }
 namespace TrackEvent {
-enum : uint32_t { kType = 9, kTrackUuid = 11, kCategories = 22, kName = 23 };
+enum : uint32_t { kDebugAnnotations = 4, kType = 9, kTrackUuid = 11, kCategories = 22, kName = 23 };
 enum : uint32_t { kSliceBegin = 1, kSliceEnd = 2 };
+}
+namespace DebugAnnotation {
+enum : uint32_t { kString = 6, kName = 10 };
 }
 namespace PerfSample {
 enum : uint32_t { kCpu = 1, kPid = 2, kTid = 3, kCallstack = 4, kCpuMode = 5 };

@@ -35,6 +35,7 @@ class PftraceWriter {
     TRY(tracks_.describe());
     TRY(write_given_slices());
     TRY(write_stack_slices());
+    TRY(write_states());
     TRY(write_samples());
     count_losses();
     return {};
@@ -43,7 +44,9 @@ class PftraceWriter {
  private:
   uint64_t first_time() const {
     uint64_t first = profile_.run.start_ns;
-    if (!first && !profile_.samples.empty()) first = profile_.samples.front().time_ns;
+    if (first) return std::min(first, kMaxTime);
+    if (!profile_.samples.empty()) first = profile_.samples.front().time_ns;
+    for (const profile::OffCpuInterval& off : profile_.off_cpu) first = first ? std::min(first, off.start_ns) : off.start_ns;
     return std::min(first, kMaxTime);
   }
 
@@ -104,7 +107,7 @@ class PftraceWriter {
   }
 
   Result<void> write_stack_slices() {
-    if (profile_.samples.empty()) return {};
+    if (!profile_.timed()) return {};
     analyze::FrameWalker walker(profile_);
     std::vector<uint64_t> stack_tracks(profile_.threads.size());
     Result<void> result;
@@ -128,6 +131,42 @@ class PftraceWriter {
     if (!track) track = TRY(tracks_.add_track(slice.thread, "stacks"));
     return tracks_.add_slice({track, slice.start_ns, slice.end_ns, slice.depth,
                               walker.frame(slice.location, slice.line).name, {}});
+  }
+
+  // What each thread did, on a track below its own: "on CPU", and off it the class of the wait. Only for recordings that
+  // tell it; else a lane of "unknown" would stand below every thread.
+  Result<void> write_states() {
+    if (profile_.off_cpu.empty()) return {};
+    std::vector<uint64_t> tracks(profile_.threads.size());
+    Result<void> result;
+    timeline::for_each_state(profile_, [&](const timeline::StateSlice& slice) {
+      if (result) result = write_state(slice, tracks[slice.thread.index()]);
+    });
+    TRY(result);
+    return tracks_.close_all();
+  }
+
+  Result<void> write_state(const timeline::StateSlice& slice, uint64_t& track) {
+    if (slice.state == timeline::ThreadState::kUnknown) return {};
+    if (slice.end_ns > kMaxTime) {
+      ++times_too_late_;
+      return {};
+    }
+    if (!track) track = TRY(tracks_.add_track(slice.thread, "state"));
+    const bool is_on = slice.state == timeline::ThreadState::kOnCpu;
+    TrackWriter::Slice out{track, slice.start_ns, slice.end_ns, 0, is_on ? "on CPU" : name_of(slice.wait_class),
+                           is_on ? "oncpu" : "offcpu"};
+    std::string waker;
+    if (slice.interval != timeline::StateSlice::kNoInterval) {
+      const profile::OffCpuInterval& off = profile_.off_cpu[slice.interval];
+      if (off.waker.valid()) {
+        const profile::Thread& thread = profile_.threads[off.waker.index()];
+        waker = fmt::format("{} {}", profile_.text(thread.name), thread.tid);
+        out.note_name = "waker";
+        out.note = waker;
+      }
+    }
+    return tracks_.add_slice(out);
   }
 
   Result<void> write_samples() {
@@ -171,7 +210,7 @@ class PftraceWriter {
 }  // namespace
 
 Result<void> write_pftrace(const Profile& profile, OutputFile& out, const WriteOptions& options) {
-  if (profile.samples.empty() && profile.slices.empty())
+  if (!profile.timed() && profile.slices.empty())
     return fail(fmt::format("{}: this profile has no times, and a Perfetto trace is a timeline; write .pb.gz, which "
                             "Perfetto shows as a flame graph", out.path()));
   return PftraceWriter(profile, out, options.losses).write();

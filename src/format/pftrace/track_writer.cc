@@ -105,6 +105,13 @@ Result<void> TrackWriter::add_slice(const Slice& slice) {
     w.add_uint64(pft::TrackEvent::kTrackUuid, slice.track);
     if (!slice.category.empty()) add_text(w, pft::TrackEvent::kCategories, slice.category);
     add_text(w, pft::TrackEvent::kName, slice.name);
+    if (!slice.note_name.empty()) {
+      std::string annotation;
+      pbf_writer note(annotation);
+      add_text(note, pft::DebugAnnotation::kString, slice.note);
+      add_text(note, pft::DebugAnnotation::kName, slice.note_name);
+      w.add_message(pft::TrackEvent::kDebugAnnotations, annotation);
+    }
     packet.add_uint64(pft::Packet::kTimestamp, slice.start_ns);
     packet.add_message(pft::Packet::kTrackEvent, event);
   }));

@@ -31,6 +31,7 @@ class TrackWriter {
     uint64_t track = 0, start_ns = 0, end_ns = 0;
     uint32_t depth = 0;
     std::string_view name, category;
+    std::string_view note_name = {}, note = {};  // one debug annotation, when it has a name
   };
   Result<void> add_slice(const Slice& slice);
   Result<void> close_all();

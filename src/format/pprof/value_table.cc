@@ -27,7 +27,9 @@ ValueTable::ValueTable(const profile::Profile& profile) : profile_(profile) {
   columns_of_metric_.resize(profile.metrics.size());
   for (size_t i = 0; i < columns_.size(); ++i)
     if (columns_[i].metric.valid()) columns_of_metric_[columns_[i].metric.index()].push_back(i);
+  if (profile.timed()) wall_ = timeline::wall_weights(profile, timeline_options(profile, analyze::default_metric(profile)));
   add_samples();
+  add_off_cpu();
   add_aggregates();
 }
 
@@ -85,8 +87,6 @@ int64_t ValueTable::cpu_of(const profile::Sample& sample) const {
 }
 
 void ValueTable::add_samples() {
-  if (profile_.samples.empty()) return;
-  const auto wall = timeline::wall_weights(profile_, timeline_options(profile_, analyze::default_metric(profile_)));
   for (size_t i = 0; i < profile_.samples.size(); ++i) {
     const profile::Sample& sample = profile_.samples[i];
     const Row row{sample.site, sample.thread, sample.labels};
@@ -94,11 +94,29 @@ void ValueTable::add_samples() {
       switch (columns_[column].source) {
         case Source::kCount: add(row, column, 1); break;
         case Source::kCpu: add(row, column, cpu_of(sample)); break;
-        case Source::kWall: add(row, column, static_cast<int64_t>(wall[i])); break;
+        case Source::kWall: add(row, column, static_cast<int64_t>(wall_.of_samples[i])); break;
         case Source::kWeight: add(row, column, sample.weight); break;
       }
     }
   }
+}
+
+void ValueTable::add_off_cpu() {
+  const MetricId metric = analyze::find_metric(profile_, profile::kOffCpuMetric);
+  if (!counts_off_cpu(profile_, metric)) return;
+  for (size_t i = 0; i < profile_.off_cpu.size(); ++i) {
+    const profile::OffCpuInterval& off = profile_.off_cpu[i];
+    const Row row{off.site, off.thread, {}};
+    for (size_t column : columns_of_metric_[metric.index()]) add(row, column, profile::off_cpu_value(off));
+    add_wall(row, wall_.of_off_cpu[i]);
+    if (wall_.of_resumed[i] != 0)
+      add_wall({profile::user_part(profile_, off.site), off.thread, {}}, wall_.of_resumed[i]);
+  }
+}
+
+void ValueTable::add_wall(const Row& row, uint64_t value) {
+  for (size_t i = 0; i < columns_.size(); ++i)
+    if (columns_[i].source == Source::kWall) add(row, i, static_cast<int64_t>(value));
 }
 
 void ValueTable::add_aggregates() {

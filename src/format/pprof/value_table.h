@@ -7,6 +7,7 @@
 
 #include "profile/profile.h"
 #include "profile/row_index.h"
+#include "timeline/timeline.h"
 
 namespace cprof::format {
 
@@ -43,8 +44,10 @@ class ValueTable {
   void choose_import_columns();
   void choose_period();
   void add_samples();
+  void add_off_cpu();
   void add_aggregates();
   void add(const Row& row, size_t column, int64_t value);
+  void add_wall(const Row& row, uint64_t value);
   int64_t cpu_of(const profile::Sample& sample) const;
 
   const profile::Profile& profile_;
@@ -52,6 +55,7 @@ class ValueTable {
   std::vector<std::vector<size_t>> columns_of_metric_;
   std::vector<Row> rows_;
   std::vector<int64_t> values_;
+  timeline::WallWeights wall_;
   profile::RowIndex index_;
   std::string_view default_type_, period_type_, period_unit_;
   int64_t period_ = 0;

@@ -134,7 +134,8 @@ class TextReader {
   profile::MetricId metric(std::string_view event) {
     auto [it, is_new] = metrics_.try_emplace(std::string(event));
     if (is_new)
-      it->second = builder_.add_metric(event, is_clock(event) ? "nanoseconds" : "count", 0, is_clock(event));
+      it->second = builder_.add_metric(
+          event, is_clock(event) || event == profile::kOffCpuMetric ? "nanoseconds" : "count", 0, is_clock(event));
     return it->second;
   }
 

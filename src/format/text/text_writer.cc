@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyze/weights.h"
 #include "format/frame_text.h"
 #include "format/text/text.h"
 #include "format/values.h"
@@ -24,6 +25,12 @@ class TextWriter {
   Result<void> write_sample(const profile::Sample& sample) {
     begin(sample.thread, sample.cpu, sample.time_ns, sample.weight, sample.metric);
     return finish(sample.site);
+  }
+
+  // A wait is a sample at the moment when the thread left its CPU, whose period is how long it was away.
+  Result<void> write_off_cpu(const profile::OffCpuInterval& off, profile::MetricId metric) {
+    begin(off.thread, off.cpu, off.start_ns, profile::off_cpu_value(off), metric);
+    return finish(off.site);
   }
 
   // A stack of an import that has no times: its value stands where a sample's period does, at time 0.
@@ -105,15 +112,32 @@ class TextWriter {
   std::string text_;
 };
 
+// Samples and waits together, by time.
+Result<void> write_timed(const Profile& profile, profile::MetricId metric, TextWriter& writer) {
+  const profile::MetricId off_metric = analyze::find_metric(profile, profile::kOffCpuMetric);
+  std::vector<const profile::OffCpuInterval*> waits;
+  if (counts_off_cpu(profile, off_metric) && (!metric.valid() || metric == off_metric))
+    for (const profile::OffCpuInterval& off : profile.off_cpu)
+      if (off.weight != 0) waits.push_back(&off);
+  std::ranges::stable_sort(waits, {}, &profile::OffCpuInterval::start_ns);
+  auto wait = waits.begin();
+  for (const profile::Sample& sample : profile.samples) {
+    if (metric.valid() && sample.metric != metric) continue;
+    for (; wait != waits.end() && (*wait)->start_ns < sample.time_ns; ++wait)
+      TRY(writer.write_off_cpu(**wait, off_metric));
+    TRY(writer.write_sample(sample));
+  }
+  for (; wait != waits.end(); ++wait) TRY(writer.write_off_cpu(**wait, off_metric));
+  return {};
+}
+
 }  // namespace
 
 Result<void> write_text(const Profile& profile, OutputFile& out, const WriteOptions& options) {
   TextWriter writer(profile, out);
   profile::MetricId metric;
   if (!options.metric.empty() || !profile.timed()) metric = TRY(choose_value(profile, options)).metric;
-  for (const profile::Sample& sample : profile.samples)
-    if (!metric.valid() || sample.metric == metric) TRY(writer.write_sample(sample));
-  if (profile.timed()) return {};
+  if (profile.timed()) return write_timed(profile, metric, writer);
   for (const profile::Aggregate& row : profile.aggregates)
     if (row.metric == metric) TRY(writer.write_aggregate(row));
   return {};

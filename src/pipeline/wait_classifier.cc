@@ -1,0 +1,79 @@
+#include "pipeline/wait_classifier.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "timeline/wait_class.h"
+
+namespace cprof::pipeline {
+namespace {
+
+using profile::WaitClass;
+
+class Classifier {
+ public:
+  Classifier(const profile::Profile& profile, const object::KernelSymbols* symbols)
+      : profile_(profile), symbols_(symbols), known_(profile.sites.size()), last_(profile.threads.size()) {}
+
+  void classify(profile::OffCpuInterval& off) {
+    if (off.woken_ns == off.start_ns) {  // told by the switch itself, whatever the stack
+      off.wait_class = WaitClass::kSched;
+      return;
+    }
+    const auto from_stack = class_of(off.site);
+    off.is_guessed = !from_stack;
+    // Where stacks were thinned, a wait without one is taken for another of what its thread last waited for.
+    auto& of_thread = last_[off.thread.index()];
+    off.wait_class = from_stack.value_or(off.weight == 0 ? of_thread.value_or(WaitClass::kOther) : WaitClass::kOther);
+    if (from_stack) of_thread = from_stack;
+  }
+
+ private:
+  struct Known {
+    bool is_looked_up = false;
+    std::optional<WaitClass> wait_class;
+  };
+
+  // None without named kernel frames.
+  std::optional<WaitClass> class_of(profile::CallSiteId site) {
+    if (!site.valid() || !symbols_) return std::nullopt;
+    Known& known = known_[site.index()];
+    if (!known.is_looked_up) {
+      known.is_looked_up = true;
+      known.wait_class = look_up(site);
+    }
+    return known.wait_class;
+  }
+
+  std::optional<WaitClass> look_up(profile::CallSiteId site) {
+    names_.clear();
+    for (; site.valid(); site = profile_.sites[site.index()].parent) {
+      const profile::Location& location = profile_.locations[profile_.sites[site.index()].location.index()];
+      if (location.kind != profile::FrameKind::kKernel) break;
+      const auto symbol = symbols_->find(location.address - (location.is_return_address ? 1 : 0));
+      if (symbol) names_.push_back(symbol->name);
+    }
+    if (names_.empty()) return std::nullopt;
+    std::ranges::reverse(names_);
+    return timeline::wait_class_of(names_);
+  }
+
+  const profile::Profile& profile_;
+  const object::KernelSymbols* symbols_;
+  std::vector<Known> known_;                    // by site
+  std::vector<std::optional<WaitClass>> last_;  // by thread
+  std::vector<std::string_view> names_;
+};
+
+}  // namespace
+
+void classify_waits(profile::Profile& profile, StackInterner& interner) {
+  if (profile.off_cpu.empty()) return;
+  // In the order of time within each thread.
+  Classifier classifier(profile, interner.kernel_symbols());
+  for (profile::OffCpuInterval& off : profile.off_cpu) classifier.classify(off);
+}
+
+}  // namespace cprof::pipeline

@@ -1,0 +1,262 @@
+"""Off-CPU beside on-CPU: what each thread waited for and how long, against what the program measured itself.
+
+Requires: root (switch stacks and wake-ups are kernel events), tracefs, a disk that can be written in the current folder.
+"""
+
+# verifies: A7, A6, A10
+# covers: record --off-cpu --weight
+# covers: convert --weight
+# covers: report --weight
+
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import harness
+import pftrace
+import pprof
+from folded import Folded, holds_in_order
+
+MS, ROUNDS = 20, 20
+# kind of wait -> the class of what the kernel does in it
+CLASSES = {"sleep": "sleep", "futex": "futex", "mutex": "futex", "pipe": "io", "socket": "network", "poll": "poll",
+           "epoll": "poll", "fsync": "io", "fault": "memory"}
+LONG = [kind for kind in CLASSES if kind not in ("fsync", "fault")]  # that wait MS each time
+
+
+class States:
+    """The lanes of a trace: thread name -> {state: nanoseconds}, and how long the lane is from end to end."""
+
+    def __init__(self, trace):
+        self.time, self.span, self.wakers = {}, {}, {}
+        for track, name, begin, duration, _ in trace.slices:
+            if trace.tracks[track]["name"] != "state":
+                continue
+            thread = trace.tracks[trace.tracks[track]["parent"]]["name"]
+            states = self.time.setdefault(thread, {})
+            states[name] = states.get(name, 0) + duration
+            first, last = self.span.get(thread, (begin, begin))
+            self.span[thread] = min(first, begin), max(last, begin + duration)
+
+    def of(self, thread, state):
+        return self.time.get(thread, {}).get(state, 0)
+
+
+class OffCpu(harness.Live):
+    def setUp(self):
+        super().setUp()
+        harness.need_root()
+
+    def near(self, actual, expected, what, share=0.05, slack_ns=2e6):
+        self.assertLessEqual(abs(actual - expected), share * expected + slack_ns,
+                             f"{what}: {actual / 1e6:.1f} ms instead of {expected / 1e6:.1f}")
+
+    def trace(self, name="out.pftrace"):
+        trace = pftrace.Trace(self.read(name))
+        self.assertEqual(trace.broken, [])
+        return trace
+
+    def convert_folded(self, *options):
+        self.cprof("convert", self.path("run.raw"), *options, "-o", self.path("again.folded"))
+        return self.folded("again.folded")
+
+
+class Waits(OffCpu):
+    @classmethod
+    def measure(cls, case):
+        """One recording for all tests of this class."""
+        if not hasattr(cls, "done"):
+            cls.done = case.record([harness.program("waits"), str(MS), str(ROUNDS), case.folder], "--off-cpu", "--by",
+                                   "thread", "--save-raw", case.path("run.raw"),
+                                   outputs=("out.pftrace", "out.pb.gz", "out.txt"), cwd=os.getcwd())
+            cls.raw = case.read("run.raw")
+            cls.files = {name: case.read(name) for name in ("out.pftrace", "out.pb.gz", "out.txt")}
+            cls.measured = {}
+            for line in cls.done.stdout.decode().splitlines():
+                name, count, total, cpu = line.split()
+                cls.measured[name] = int(count), int(total), int(cpu)
+        else:
+            for name, data in [("run.raw", cls.raw), *cls.files.items()]:
+                with open(case.path(name), "wb") as file:
+                    file.write(data)
+
+    def setUp(self):
+        super().setUp()
+        self.measure(self)
+
+    def test_durations_of_each_wait_by_its_function(self):
+        off = self.convert_folded("--weight", "offcpu", "--by", "thread")
+        for kind in CLASSES:
+            _, total, cpu = self.measured[kind]
+            stacks = off.only(lambda frames: frames[1] == f"wait-{kind}" and holds_in_order(frames, [f"wait_{kind}"]))
+            self.near(1000 * stacks.total, total - cpu, f"off the CPU in wait_{kind}")
+
+    def test_classes(self):
+        states = States(self.trace())
+        for kind, wanted in CLASSES.items():
+            _, total, cpu = self.measured[kind]
+            thread, least = f"wait-{kind}", MS * 1e6 * ROUNDS
+            in_class = states.of(thread, wanted)
+            others = sum(states.of(thread, c) for c in set(CLASSES.values()) | {"lock", "other"} if c not in (wanted, "futex"))
+            self.assertLessEqual(others, 0.05 * in_class + 1e6, f"{thread}: {states.time[thread]}")
+            if kind in LONG:
+                self.assertGreaterEqual(in_class, 0.95 * least, f"{thread} waits for {wanted}")
+                if wanted != "futex":  # the barrier before each round is one too
+                    self.assertLessEqual(in_class, 1.05 * total, f"{thread} waits for {wanted}")
+            else:
+                self.near(in_class, total - cpu - self.runnable_in(kind), f"{thread} waits for {wanted}")
+
+    def runnable_in(self, kind):
+        """How long the thread was off the CPU in its function without waiting: what --weight offcpu has beyond its class."""
+        off = self.convert_folded("--weight", "offcpu", "--by", "thread")
+        whole = off.only(lambda frames: frames[1] == f"wait-{kind}" and holds_in_order(frames, [f"wait_{kind}"])).total * 1000
+        return max(0, whole - States(self.trace()).of(f"wait-{kind}", CLASSES[kind]))
+
+    def test_a_pair_that_shares_a_cpu_is_runnable_not_waiting(self):
+        states = States(self.trace())
+        for thread in ("spin-a", "spin-b"):
+            _, wall, cpu = self.measured[thread]
+            self.near(states.of(thread, "sched"), wall - cpu, f"{thread} runnable", slack_ns=10e6)
+            self.near(states.of(thread, "on CPU"), cpu, f"{thread} on a CPU", slack_ns=5e6)
+
+    def test_on_and_off_add_up_to_each_life(self):
+        states = States(self.trace())
+        for thread, times in states.time.items():
+            first, last = states.span[thread]
+            self.near(sum(times.values()), last - first, thread, share=0.01, slack_ns=1e5)
+
+    def test_samples_are_those_of_cpu_time_only(self):
+        samples = self.convert_folded("--weight", "samples")
+        self.assertEqual(samples.total, self.done.summary.samples)
+        for kind in ("sleep", "poll", "epoll", "pipe"):
+            self.assertLess(samples.count_with(f"wait_{kind}"), 30, f"wait_{kind} took nearly no CPU time")
+
+    def test_pprof_has_the_same_sums(self):
+        profile = pprof.Profile(self.read("out.pb.gz"))
+        self.assertEqual(profile.broken_rules(), [])
+        self.assertIn(("offcpu", "nanoseconds"), profile.types())
+        off = self.convert_folded("--weight", "offcpu")
+        total = sum(value for _, value in profile.stacks("offcpu"))
+        self.near(1000 * off.total, total, "off-CPU time", share=0.001)
+        again = self.path("from_pprof.folded")
+        self.cprof("convert", self.path("out.pb.gz"), "--weight", "offcpu", "-o", again)
+        self.near(1000 * self.folded("from_pprof.folded").total, total, "read back", share=0.001)
+
+    def test_text_reads_back(self):
+        self.cprof("convert", self.path("out.txt"), "--weight", "offcpu", "-o", self.path("from_text.folded"))
+        off = self.convert_folded("--weight", "offcpu")
+        self.near(self.folded("from_text.folded").total, off.total, "off-CPU time", share=0.001)
+
+    def test_wall_is_every_threads_time(self):
+        wall = self.convert_folded("--weight", "wall", "--by", "thread")
+        states = States(self.trace())
+        for kind in LONG:
+            thread = f"wait-{kind}"
+            mine = 1000 * wall.only(lambda frames: frames[1] == thread).total
+            self.near(mine, sum(states.time[thread].values()), f"{thread} wall", slack_ns=5e6)
+
+    def test_summary_and_report(self):
+        self.assertRegex(self.done.stderr, r"off the CPU:\s+[\d.]+ m?s in [\d,]+ waits: ")
+        self.assertIn("longest waits", self.done.stderr)
+        report = self.cprof("report", self.path("run.raw"), "--weight", "offcpu", "--tree").stdout.decode()
+        self.assertIn("wait_poll", report)
+        self.assertIn("offcpu", report)
+
+    def test_replay_is_the_same(self):
+        for name in self.files:
+            self.cprof("convert", self.path("run.raw"), "-o", self.path("again." + name))
+            self.assertTrue(self.read("again." + name) == self.files[name], f"{name} differs in a replay")
+
+
+class Example(OffCpu):
+    def test_fifty_two_hundred_fifty(self):
+        """50 ms on a CPU, 200 ms waiting for a lock, 50 ms on: about 100 samples, and the lock's time in wall time."""
+        done = self.record([harness.program("lock_wait")], "--off-cpu", "--weight", "wall", "--save-raw",
+                           self.path("run.raw"), outputs=("out.folded", "out.pftrace"))
+        first, lock, second = (int(line) for line in done.stdout.split())
+        samples = self.convert_folded("--weight", "samples")
+        self.assertLessEqual(abs(samples.count_with("work_wait_work") - 100), 12, "samples of 100 ms of CPU at 999 Hz")
+        self.assertLessEqual(samples.count_with("take_the_lock"), 3)
+        wall = self.folded()
+        self.near(1000 * wall.count_with("work_wait_work"), first + lock + second, "wall time", slack_ns=5e6)
+        self.near(1000 * wall.count_with("work_wait_work", "take_the_lock"), lock, "wall time of the lock", slack_ns=5e6)
+        trace = self.trace()
+        whole = [s for s in trace.slices if s[1] == "work_wait_work"]
+        self.assertEqual(len(whole), 1, "one slice over all three parts")
+        inside = [s for s in trace.slices if s[1] == "take_the_lock"]
+        self.near(sum(s[3] for s in inside), lock, "slice of the lock", slack_ns=5e6)
+
+
+class Limits(OffCpu):
+    def test_a_storm_of_switches_is_thinned_and_keeps_its_total(self):
+        done = self.record([harness.program("switch_storm"), "1"], "--off-cpu", "--save-raw", self.path("run.raw"),
+                           outputs=("out.pb.gz", "out.pftrace"))
+        said = " ".join(done.stderr.split())
+        waits = harness.number(re.search(r"in ([\d,]+) waits", said)[1])
+        if waits > 10_000:  # a second; a slow machine may stay below the limit of 5,000
+            self.assertIn("more than 5,000 switches a second", said)
+        off = self.convert_folded("--weight", "offcpu", "--by", "thread")
+        states = States(self.trace())
+        for thread in ("ping", "pong"):
+            exact = sum(time for state, time in states.time[thread].items() if state != "on CPU")
+            mine = 1000 * off.only(lambda frames: frames[1] == thread).total
+            self.near(mine, exact, f"{thread}: thinned stacks", share=0.2, slack_ns=20e6)
+
+    def test_no_kernel_stacks(self):
+        """Times and user stacks stay; the class of what blocked is not known then."""
+        self.record([harness.program("lock_wait")], "--off-cpu", "--no-kernel", "--weight", "offcpu")
+        off = self.folded()
+        self.assertGreater(off.count_with("take_the_lock"), 190_000)
+        self.assertFalse([frames for frames, _ in off.stacks if any(f.endswith("_[k]") for f in frames)])
+
+    def test_a_running_process(self):
+        """Threads that wait already when the recording begins."""
+        import subprocess
+        import time
+        target = subprocess.Popen([harness.program("waits"), "50", "40", self.folder], stdout=subprocess.DEVNULL)
+        try:
+            time.sleep(0.3)
+            self.cprof("record", "--off-cpu", "-p", str(target.pid), "-d", "1", "-o", self.path("out.pftrace"))
+        finally:
+            target.kill()
+            target.wait()
+        states = States(self.trace())
+        self.assertGreater(states.of("wait-sleep", "sleep"), 0.7e9, states.time)
+        for thread, times in states.time.items():
+            first, last = states.span[thread]
+            self.near(sum(times.values()), last - first, thread, share=0.01, slack_ns=1e5)
+
+    def test_unprivileged_says_what_is_missing(self):
+        os.chmod(self.folder, 0o777)
+        level = "/proc/sys/kernel/perf_event_paranoid"
+        with open(level) as file:
+            before = file.read()
+        self.addCleanup(self.write, level, before)
+        self.write(level, "2")
+        command = [harness.tool("setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set",
+                   "-all", "--inh-caps", "-all", harness.CPROF, "record", "--off-cpu", "-o", self.path("out.pftrace"), "--",
+                   harness.program("lock_wait")]
+        done = self.run_command(command, env={"PATH": "/usr/bin:/bin", "HOME": self.folder})
+        self.assertEqual(done.status, 0, done.stderr)
+        self.assertEqual(len(done.notes("waits have no stacks")), 1, done.stderr)
+        self.assertEqual(len(done.notes("wake-ups are not seen")), 1, done.stderr)
+        self.assertGreater(States(self.trace()).of("holder", "other"), 190e6, "times stay exact")
+
+    def test_offcpu_weight_needs_the_recording(self):
+        for arguments in (["--weight", "offcpu"], ["--metric", "offcpu"]):
+            done = self.record(["/bin/true"], *arguments, expect=2)
+            self.assert_one_line(done)
+            self.assertIn("--off-cpu", done.stderr)
+        self.record(["/bin/true"], outputs=("out.folded",))
+        done = self.cprof("report", self.path("out.folded"), "--weight", "offcpu", expect=1)
+        self.assert_one_line(done)
+
+    @staticmethod
+    def write(path, text):
+        with open(path, "w") as file:
+            file.write(text)
+
+
+if __name__ == "__main__":
+    harness.main()
