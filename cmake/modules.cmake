@@ -32,6 +32,12 @@ function(cprof_precompile target first)
 endfunction()
 
 # Modules whose archive may need nothing from outside, not even libc (tools/check_freestanding.py).
+# Seconds. Instrumented code is up to twenty times slower.
+set(CPROF_TEST_TIMEOUT 120)
+if("${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_DEBUG}" MATCHES "fsanitize")
+  set(CPROF_TEST_TIMEOUT 600)
+endif()
+
 set(CPROF_FREESTANDING unwind/core base/signal_safe)
 
 function(cprof_module path)
@@ -94,5 +100,6 @@ function(cprof_test name)
   if(ARG_LABEL STREQUAL "unit")
     add_dependencies(cprof_unit_tests ${name})
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}. PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}. PROPERTIES LABELS ${ARG_LABEL}
+    TIMEOUT ${CPROF_TEST_TIMEOUT})
 endfunction()
