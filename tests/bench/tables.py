@@ -71,6 +71,10 @@ def added_percent(rounds, name, key="target_s", baseline="none"):
     return [100 * (row[name][key] / row[baseline][key] - 1) for row in rounds if name in row]
 
 
+def times(rounds):
+    return f"{len(rounds)} round{'' if len(rounds) == 1 else 's'}"
+
+
 def show(value, digits=2, scale=1.0):
     return "n/a" if value is None else f"{value / scale:,.{digits}f}"
 
@@ -95,7 +99,7 @@ def main_section(part):
     head = ["", "target CPU, added", "collector CPU s", "script and fold CPU s", "all in, CPU s", "µs a sample", "kernel to user MB",
             "written MB", "peak MB", "samples", "lost", "reach the root"]
     return "\n\n".join([
-        f"## End to end: {settings['hz']} Hz, {len(rounds)} rounds of {settings['seconds']:g} s",
+        f"## End to end: {settings['hz']} Hz, {times(rounds)} of {settings['seconds']:g} s",
         "Two busy threads with a fixed amount of work, recorded, then turned into folded stacks with names. Medians over the rounds. "
         "*Target CPU* is what the profiler takes of the program's own time; *collector CPU* is the profiler's process while it "
         "records (cprof unwinds and names in it); *all in* is everything but the target's own.",
@@ -120,14 +124,14 @@ def spread_table(rounds, profilers):
     for name in profilers:
         for words, values in (("all in, CPU s", column(rounds, name, "cpu_s")), ("target CPU, added %", added_percent(rounds, name))):
             facts = statistics_of(values)
-            times = [spread(ratios(rounds, name, ours, "cpu_s")) if words.startswith("all") and ours in rounds[0] else "" for ours in OURS]
-            rows.append([name, words, *(f"{facts[key]:.2f}" for key in ("mean", "sd", "median", "p95")), *times])
+            against = [spread(ratios(rounds, name, ours, "cpu_s")) if words.startswith("all") and ours in rounds[0] else "" for ours in OURS]
+            rows.append([name, words, *(f"{facts[key]:.2f}" for key in ("mean", "sd", "median", "p95")), *against])
     return table(["", "", "mean", "standard deviation", "median", "p95", *(f"times {ours}'s" for ours in OURS)], rows)
 
 
 def rates_section(part):
     rounds, settings = part["rounds"], part["settings"]
-    blocks = [f"## Collection alone: {len(rounds)} rounds of {settings['seconds']:g} s",
+    blocks = [f"## Collection alone: {times(rounds)} of {settings['seconds']:g} s",
               "The same work; cprof keeps addresses (`--no-symbolize`) but unwinds, perf only writes its file. Medians; the spread of the "
               "target's added CPU in brackets."]
     for hz in settings["hz"]:
@@ -150,7 +154,7 @@ def faults_section(part):
     rows = [[name, spread(added(rounds, name, "fault_ns"), 0), show(median_of(rounds, name, "lost"), 0)]
             for name in names_in(rounds) if name != "none"]
     return "\n\n".join([
-        f"## One event: {len(rounds)} rounds of {settings['events']:,} page faults under {settings['frames']} frames",
+        f"## One event: {times(rounds)} of {settings['events']:,} page faults under {settings['frames']} frames",
         f"Every fault is an event, so no timer is in it. The program times each fault; here is what the profiler adds to the median "
         f"fault, which takes {base} ns without one.",
         table(["", "ns added per event: median (least to most)", "lost"], rows)])
@@ -160,7 +164,7 @@ def startup_section(part):
     rounds = part["rounds"]
     rows = [[name, *(spread([1000 * value for value in column(rounds, name, key)], 0) for key in ("record_wall_s", "wall_s", "cpu_s"))]
             for name in names_in(rounds)]
-    return "\n\n".join([f"## Start and end: {len(rounds)} rounds of a command that ends at once",
+    return "\n\n".join([f"## Start and end: {times(rounds)} of a command that ends at once",
                         table(["", "recording, ms", "to folded stacks, ms", "CPU, ms"], rows)])
 
 

@@ -97,6 +97,8 @@ def initramfs(cprof, programs, script, texts):
         archive.folder(folder)
     archive.copy(shutil.which("busybox"), "/bin/busybox")
     archive.copy(cprof, "/cprof")
+    for library in libraries_of(cprof):  # none for the static program, but any other can be tried
+        archive.copy(library, library)
     for program in programs:
         beside = os.path.dirname(program) + "/"
         archive.copy(program, "/programs/" + os.path.basename(program))
