@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "format/input.h"
+#include "pipeline/imported_names.h"
 
 namespace cprof::load {
 namespace {
@@ -19,6 +20,12 @@ Result<profile::Profile> replay(const format::FormatInfo& info, format::Input in
   return profile;
 }
 
+Result<profile::Profile> read(const format::FormatInfo& info, format::Input input, const Options& options) {
+  profile::Profile profile = TRY(info.read(std::move(input), options.read));
+  if (info.has_system_names) pipeline::demangle_imported(profile, options.pipeline.demangle);
+  return profile;
+}
+
 Result<const format::FormatInfo*> format_of(const format::Input& input, const std::string& name) {
   if (name.empty()) return format::detect(input);
   const format::FormatInfo* info = format::find_by_name(name);
@@ -32,7 +39,7 @@ Result<profile::Profile> load_profile(const std::string& path, const Options& op
   format::Input input = TRY(format::open_input(path));
   const format::FormatInfo* info = TRY(format_of(input, options.format_name));
   if (info->open_source) return replay(*info, std::move(input), options);
-  if (info->read) return info->read(std::move(input), options.read);
+  if (info->read) return read(*info, std::move(input), options);
   return fail(fmt::format("{}: cprof writes {} but does not read it", path, info->title));
 }
 

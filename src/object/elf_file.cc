@@ -13,6 +13,7 @@
 #include "object/buffer.h"
 #include "object/byte_source.h"
 #include "object/decompress.h"
+#include "object/dynamic_symbols.h"
 #include "object/elf_headers.h"
 #include "object/elf_symbols.h"
 
@@ -103,7 +104,8 @@ struct ElfFile::Impl {
   ElfHeaders headers;
   std::vector<CachedSection> cache;
   std::optional<std::vector<std::byte>> build_id;
-  std::shared_ptr<ElfFile> embedded;  // .gnu_debugdata's, once symbols() was asked for
+  std::optional<DynamicSymbols> dynamic;  // of a file without sections, once symbols() was asked for
+  std::shared_ptr<ElfFile> embedded;      // .gnu_debugdata's, once symbols() was asked for
 };
 
 // The section's bytes as stored: a view of the memory image, or read into the buffer.
@@ -359,6 +361,12 @@ std::optional<DebugLink> ElfFile::debug_link() {
 
 Result<std::vector<Symbol>> ElfFile::symbols() {
   std::vector<Symbol> result;
+  if (impl_->headers.sections.empty()) {
+    if (!impl_->dynamic) impl_->dynamic = TRY(read_dynamic_symbols(*this, impl_->headers.program_headers));
+    if (!impl_->dynamic) return result;
+    TRY(append_functions({impl_->dynamic->rows, impl_->dynamic->names, {}, machine()}, name(), &result));
+    return result;
+  }
   auto table_of = [&](uint32_t type) -> const Section* {
     for (const Section& section : impl_->headers.sections) {
       if (section.type == type && section.size != 0) return &section;

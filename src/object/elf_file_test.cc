@@ -237,6 +237,69 @@ TEST(ElfFile, SymbolsInsideGnuDebugdata) {
   EXPECT_FALSE(outer(xz_packed(Bytes(70 << 20)))->symbols());  // 10 KB that would be 70 MB
 }
 
+// A file whose section headers were cut off, as by sstrip: what the loader needs is still there. The tables lie at
+// 0x1000 (symbols), 0x1100 (names), 0x1200 (GNU's hash table), 0x1300 (the old one), 0x1400 (dynamic).
+Bytes without_sections(bool gnu_hash, bool old_hash, uint64_t names_size = 16) {
+  ElfBuilder builder;
+  Bytes content(0x500);
+  auto put = [&](size_t at, auto value) { memcpy(content.data() + at, &value, sizeof value); };
+  const char names[] = "\0first\0second";
+  memcpy(content.data() + 0x100, names, sizeof names);
+  for (auto [row, name, section] : {std::tuple{1u, 1u, 0}, {2u, 7u, 5}, {3u, 1u, 5}}) {
+    Elf64_Sym symbol = {};
+    symbol.st_name = name;
+    symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+    symbol.st_shndx = static_cast<uint16_t>(section);
+    symbol.st_value = 0x1000 + row * 16;
+    symbol.st_size = 16;
+    put(row * sizeof symbol, symbol);
+  }
+  const uint32_t gnu[] = {2, 2, 1, 0, 0, 0, 0, 2, 0x10, 0x11};  // buckets, first symbol, one bloom word, both in bucket 2's chain
+  memcpy(content.data() + 0x200, gnu, sizeof gnu);
+  put(0x300, uint32_t{1});
+  put(0x304, uint32_t{4});
+  size_t at = 0x400;
+  auto entry = [&](int64_t tag, uint64_t value) { put(at, tag), put(at + 8, value), at += 16; };
+  entry(DT_SYMTAB, 0x1000);
+  entry(DT_SYMENT, sizeof(Elf64_Sym));
+  entry(DT_STRTAB, 0x1100);
+  entry(DT_STRSZ, names_size);
+  if (gnu_hash) entry(DT_GNU_HASH, 0x1200);
+  if (old_hash) entry(DT_HASH, 0x1300);
+  builder.add_section(".all", SHT_PROGBITS, content);
+  builder.add_segment(PF_R | PF_X, 0, 0, 0x500);
+  builder.add_segment(PF_R, 0, 0x1400, 0x100);
+  builder.segments[1].p_type = PT_DYNAMIC;
+  builder.adjust_header = [](Elf64_Ehdr* header) { header->e_shoff = 0; };
+  // The contents follow the program headers, 8-aligned, and lie at 0x1000.
+  builder.segments[0].p_offset = (sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr) + 7) / 8 * 8;
+  builder.segments[0].p_vaddr = 0x1000;
+  return builder.build();
+}
+
+TEST(ElfFile, SymbolsWithoutSectionHeaders) {
+  for (auto [gnu, old] : {std::pair{true, false}, {false, true}, {true, true}}) {
+    auto file = open_bytes(without_sections(gnu, old));
+    ASSERT_TRUE(file);
+    EXPECT_TRUE(file->sections().empty());
+    auto symbols = file->symbols();
+    ASSERT_TRUE(symbols) << symbols.error().message;
+    ASSERT_EQ(symbols->size(), 2u) << "the undefined one is none";
+    EXPECT_EQ((*symbols)[0].name, "second");
+    EXPECT_EQ((*symbols)[0].address, 0x1020u);
+    EXPECT_EQ((*symbols)[1].name, "first");
+  }
+  EXPECT_FALSE(open_bytes(without_sections(false, false))->symbols()) << "how many is not known";
+  EXPECT_FALSE(open_bytes(without_sections(true, false, uint64_t{1} << 60))->symbols()) << "names outside the file";
+  std::mt19937 random(9);
+  for (int i = 0; i < 2000; ++i) {
+    Bytes bytes = without_sections(i % 2, i % 3);
+    for (int n = 0; n < 4; ++n) bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    auto file = ElfFile::from_memory(std::move(bytes), "mutated");
+    if (file) (void)(*file)->symbols();
+  }
+}
+
 TEST(ElfFile, HostileSymbolTables) {
   // A hundred thousand symbols, all with one name of many megabytes: refused, not a quadratic hang.
   ElfBuilder builder;

@@ -6,6 +6,9 @@
 #include <fstream>
 #include <map>
 
+#include "pipeline/imported_names.h"
+#include "profile/builder.h"
+
 namespace cprof::pipeline {
 namespace {
 
@@ -188,6 +191,33 @@ class Recorder : public event::EventSink {
   Result<void> finish(uint64_t) override { return {}; }
   std::vector<size_t> order;
 };
+
+// Each has a perf map of its own, so the same address may have two names.
+TEST(Pipeline, GeneratedCodeOfTwoProcessesIsNeverTheSame) {
+  Recording recording;
+  for (int32_t pid : {7, 8}) recording.add(mmap_of(pid, 0x10000, "//anon")).sample(pid, 10, {0x10010});
+  recording.sample(7, 20, {0x10010});
+  auto p = recording.finish();
+  ASSERT_EQ(p.samples.size(), 3u);
+  auto mapping_of = [&](const profile::Sample& s) { return p.locations[p.sites[s.site.index()].location.index()].mapping; };
+  std::map<uint32_t, size_t> uses;
+  for (const profile::Sample& s : p.samples) uses[mapping_of(s).value]++;
+  EXPECT_EQ(uses.size(), 2u);
+}
+
+TEST(ImportedNames, OnlyTheLinkersAreDemangled) {
+  profile::ProfileBuilder builder;
+  for (auto [name, system] : {std::pair{"_ZN1a1fEi", "_ZN1a1fEi"}, {"mine", "_ZN1a1gEi"}, {"main", "main"}, {"_Zrubbish", "_Zrubbish"}})
+    builder.function({.name = builder.intern(name), .system_name = builder.intern(system)});
+  profile::Profile p = builder.take();
+  demangle_imported(p, symbolize::DemangleStyle::kNone);
+  EXPECT_EQ(p.text(p.functions[0].name), "_ZN1a1fEi");
+  demangle_imported(p, symbolize::DemangleStyle::kFull);
+  std::vector<std::string_view> names;
+  for (const profile::Function& function : p.functions) names.push_back(p.text(function.name));
+  EXPECT_EQ(names, (std::vector<std::string_view>{"a::f(int)", "mine", "main", "_Zrubbish"}));
+  EXPECT_EQ(p.text(p.functions[0].system_name), "_ZN1a1fEi");
+}
 
 // A kernel that began elsewhere in memory has its symbols elsewhere too.
 TEST(Pipeline, SymbolsOfAnotherBootOrKernelAreNotUsed) {

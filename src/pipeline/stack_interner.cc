@@ -137,7 +137,9 @@ profile::MappingId StackInterner::jit_mapping(const space::Process& process, con
     row.path = builder_.intern(mapping.path.empty() ? std::string_view("//anon") : std::string_view(mapping.path));
     row.start = mapping.start;
     row.end = mapping.end;
-    it->second = builder_.mapping(row);
+    // Never shared: after fork, parent and child have other code at one address, named by a perf map of each.
+    builder_.profile().mappings.push_back(row);
+    it->second = profile::MappingId(builder_.profile().mappings.size() - 1);
   }
   widen(builder_.profile().mappings[it->second.index()], mapping.start, mapping.end);
   return it->second;

@@ -216,6 +216,18 @@ class Recorded(Options):
             self.assertEqual(leaves, set(names), style)
             self.assertRegex(self.report(self.source, "--top", "--demangle", style), re.escape(names[0]) + r"\s", style)
 
+    def test_demangle_of_a_pprof(self):
+        """A profile of a tool that does not demangle: its names are still the linker's."""
+        self.cprof("convert", self.source, "--demangle", "none", "-o", self.path("raw.pb.gz"))
+        names = {"full": "(anonymous namespace)::recurse(unsigned int)", "short": "(anonymous namespace)::recurse",
+                 "none": "_ZN12_GLOBAL__N_17recurseEj"}
+        for style, name in names.items():
+            leaves = {frames[-1] for frames, _ in self.convert(self.path("raw.pb.gz"), "--demangle", style).stacks}
+            self.assertIn(name, leaves)
+        self.cprof("convert", self.source, "--demangle", "short", "-o", self.path("short.pb.gz"))
+        leaves = {frames[-1] for frames, _ in self.convert(self.path("short.pb.gz")).stacks}
+        self.assertIn(names["short"], leaves, "names that were made readable stay")
+
     def test_kallsyms(self):
         """KRN-05, KRN-02: three kernel functions of a recording from elsewhere, named by its own symbols."""
         data = perfdata.PerfData(self.program)

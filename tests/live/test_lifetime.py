@@ -7,8 +7,10 @@ Requires: root or CAP_PERFMON, perf_event_open; pid reuse: root and a pid namesp
 # covers: record --pid --duration --freq --all-cpus --by
 
 import os
+import shutil
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import harness
@@ -118,6 +120,40 @@ class Lifetime(harness.Live):
         folded = self.folded()
         self.assertGreater(folded.total, 100)
         self.assertGreaterEqual(folded.of_comm("two_busy").share_of("start", "climb"), 0.97)
+
+    def on_a_mount(self, script):
+        """Runs the shell script in a mount namespace of its own: $1 is a program, $2 a folder to mount on."""
+        harness.need_root()
+        os.mkdir(self.path("mount"))
+        target = subprocess.Popen([harness.tool("unshare"), "--mount", "sh", "-ec", script, "sh", harness.program("two_busy"),
+                                   self.path("mount")], start_new_session=True)
+        self.addCleanup(target.wait)
+        self.addCleanup(target.kill)
+        deadline = time.monotonic() + 10
+        while os.readlink(f"/proc/{target.pid}/exe").split("/")[-1].split(" ")[0] != "hidden_program":
+            self.assertIsNone(target.poll(), "the script has ended")
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        return target
+
+    def assert_named_while_it_runs(self, target):
+        self.cprof("record", "-p", str(target.pid), "-d", "1", "-F", "499", "-o", self.path("out.folded"))
+        folded = self.folded()
+        self.assertGreater(folded.total, 20)
+        self.assertGreaterEqual(folded.share_of("start", "climb"), 0.97)
+
+    def test_program_in_another_mount_namespace(self):
+        """CTR-01: the file is not where its path leads outside; another one is."""
+        target = self.on_a_mount('mount -t tmpfs none "$2"; cp "$1" "$2/hidden_program"; exec "$2/hidden_program" 8')
+        shutil.copy(harness.program("shares"), self.path("mount/hidden_program"))
+        self.assert_named_while_it_runs(target)
+
+    def test_program_whose_mount_is_gone(self):
+        """CTR-04: only the kernel still knows the file."""
+        target = self.on_a_mount('mount -t tmpfs none "$2"; cp "$1" "$2/hidden_program"; '
+                                 '(sleep 0.3; umount -l "$2") & exec "$2/hidden_program" 8')
+        time.sleep(0.8)
+        self.assert_named_while_it_runs(target)
 
     def test_whole_machine(self):
         harness.need_root()

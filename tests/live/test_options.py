@@ -140,6 +140,34 @@ class Names(Options):
         named = {frame for frames, _ in folded.stacks for frame in frames[1:] if is_named(frame)}
         self.assertEqual(named, set())
 
+    def test_addresses_of_an_unsymbolized_pprof(self):
+        """SYM-10: what another tool needs to name them later: addresses inside their mappings, build-ids, the file's offset."""
+        program = harness.program("shares")
+        self.record([program, "1"], "--no-symbolize", outputs=("out.pb.gz",))
+        profile = Profile(self.read("out.pb.gz"))
+        self.assertEqual(profile.broken_rules(), [])
+        self.assertEqual(profile.functions, {})
+        samples_at = {}  # of the leaf, by its offset in the program's file
+        for locations, values, _ in profile.samples:
+            leaf, _ = profile.locations[locations[0]]
+            mapping = profile.mappings[leaf[2]]
+            self.assertTrue(mapping[2] <= leaf[3] < mapping[3], "inside its mapping")
+            if profile.text(mapping[5]) == program:
+                self.assertTrue(profile.text(mapping[6]), "its build-id")
+                offset = leaf[3] - mapping[2] + mapping.get(4, 0)
+                samples_at[offset] = samples_at.get(offset, 0) + values[0]
+        symbols = self.listing("nm", "-S", program)
+        start, size = next((int(row[0], 16), int(row[1], 16)) for row in symbols if row[-1] == "share_sixty")
+        segments = self.listing("readelf", "-lW", program)
+        skew = next(int(row[2], 16) - int(row[1], 16) for row in segments if row[0] == "LOAD" and "E" in row[6:8])
+        inside = sum(count for offset, count in samples_at.items() if start <= offset + skew < start + size)
+        self.assert_share(inside / sum(samples_at.values()), 0.6, "share_sixty by its addresses", 0.05)
+
+    @staticmethod
+    def listing(command, *arguments):
+        text = subprocess.run([harness.tool(command), *arguments], capture_output=True, text=True, check=True).stdout
+        return [line.split() for line in text.splitlines() if line.strip()]
+
     def test_demangle(self):
         expected = {"full": "(anonymous namespace)::recurse(unsigned int)", "short": "(anonymous namespace)::recurse",
                     "none": "_ZN12_GLOBAL__N_17recurseEj"}

@@ -63,7 +63,8 @@ const FormatInfo& pprof_format() {
                                   .sniff = sniff_pprof,
                                   .read = read_pprof,
                                   .open_source = nullptr,
-                                  .write = write_pprof};
+                                  .write = write_pprof,
+                                  .has_system_names = true};
   return info;
 }
 
