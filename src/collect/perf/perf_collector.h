@@ -16,6 +16,7 @@
 #include "collect/perf/perf_api.h"
 #include "collect/perf/perf_options.h"
 #include "event/event.h"
+#include "event/group_deltas.h"
 #include "event/perf_record.h"
 #include "event/record_sorter.h"
 
@@ -65,6 +66,7 @@ class PerfCollector final : public event::Collector {
   uint64_t safe_bound(bool everything) const;
   Result<void> deliver(uint64_t until_ns);
   Result<void> deliver_record(const event::RecordSorter::Item& item);
+  Result<void> deliver_group(event::Sample& sample);
   Result<void> tell_untold_losses(uint64_t now_ns);
   void note_event(const event::Event& event);
   void release_rings();
@@ -80,6 +82,7 @@ class PerfCollector final : public event::Collector {
   PerfApi& api_;
   Diagnostics diagnostics_;
   event::RecordDecoder decoder_;
+  event::GroupDeltas groups_;
   event::RecordSorter sorter_;
   std::vector<EventSpec> specs_;
   std::unique_ptr<EventSet> events_;
