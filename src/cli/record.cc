@@ -46,7 +46,9 @@ void add_target_options(CLI::App& app, RecordArguments& a) {
 void add_sampling_options(CLI::App& app, RecordArguments& a) {
   app.add_option("-F,--freq", a.freq, "samples per second of CPU, or 'max'; default 999 for a command, 199 for what runs already");
   app.add_option("-c,--count", a.period, "sample every N events instead")->check(CLI::PositiveNumber);
-  app.add_option("-e,--event", a.events, "event to sample; several by commas or by several -e")->delimiter(',')->allow_extra_args(false);
+  app.add_option("-e,--event", a.events, "event to sample; several by commas or by several -e; {a,b}: samples of a, with "
+                 "what b counted meanwhile as b's weight")
+      ->allow_extra_args(false);
   app.add_option("-d,--duration", a.duration, "stop after this many seconds");
   app.add_option("--delay", a.delay, "start sampling after this many seconds");
   app.add_flag("-g", a.ignored_g, "accepted: stacks are always recorded");
@@ -84,11 +86,32 @@ Result<void> refuse_planned(const RecordArguments& a) {
       {!a.planned.container.empty(), "--container (use --cgroup PATH)"},
       {a.planned.view, "--view"},
   };
-  for (const std::string& event : a.events)
-    if (event.find_first_of("{}") != std::string::npos) return fail(fmt::format("-e {}: groups are not supported yet", event));
   for (auto [given, name] : planned)
     if (given) return fail(fmt::format("{}: not supported yet", name));
   return {};
+}
+
+// "a,{b,c}" -> "a", "{b,c}"
+std::vector<std::string> split_events(const std::vector<std::string>& texts) {
+  std::vector<std::string> events;
+  for (const std::string& text : texts) {
+    int depth = 0;
+    events.emplace_back();
+    for (char c : text) {
+      depth += (c == '{') - (c == '}');
+      if (c == ',' && depth == 0) events.emplace_back();
+      else events.back() += c;
+    }
+  }
+  return events;
+}
+
+bool is_recorded(const std::vector<std::string>& events, const std::string& metric) {
+  return std::ranges::any_of(events, [&](std::string event) {
+    std::ranges::replace(event, '{', ',');
+    std::ranges::replace(event, '}', ',');
+    return ("," + event + ",").find("," + metric + ",") != std::string::npos;
+  });
 }
 
 Result<void> set_rate(const RecordArguments& a, session::RecordOptions& options) {
@@ -159,7 +182,7 @@ Result<void> check_metric(const RecordArguments& a) {
   const bool wants_off_cpu = metric == profile::kOffCpuMetric || a.output.weight == "offcpu";
   if (wants_off_cpu && !a.off_cpu)
     return fail(fmt::format("{} {}: only with --off-cpu", metric.empty() ? "--weight" : "--metric", profile::kOffCpuMetric));
-  if (metric.empty() || is_default || wants_off_cpu || std::ranges::find(a.events, metric) != a.events.end()) return {};
+  if (metric.empty() || is_default || wants_off_cpu || is_recorded(a.events, metric)) return {};
   return fail(fmt::format("--metric {}: not among the events that are recorded; name it with -e", metric));
 }
 
@@ -179,7 +202,7 @@ Result<session::RecordOptions> to_session(RecordArguments& a) {
                     : a.backend == "perf" ? session::Backend::kPerf
                                           : session::Backend::kAuto;
   options.delay_s = a.delay;
-  options.events = a.events;
+  options.events = split_events(a.events);
   options.cpus = a.cpus;
   options.frame_pointers = a.unwind == "fp";
   options.kernel = !a.no_kernel;

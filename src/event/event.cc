@@ -20,7 +20,8 @@ bool same(const std::optional<Snapshot>& a, const std::optional<Snapshot>& b) {
 
 bool same(const Sample& a, const Sample& b) {
   auto key = [](const Sample& s) {
-    return std::tuple(s.time_ns, s.task, s.cpu, s.metric, s.period, s.ip, s.in_kernel, s.stack_id);
+    return std::tuple(s.time_ns, s.task, s.cpu, s.metric, s.period, s.ip, s.in_kernel, s.stack_id,
+                      s.repeats_stack);
   };
   return key(a) == key(b) && same(a.kernel_chain, b.kernel_chain) && same(a.user_chain, b.user_chain) &&
          same(a.snapshot, b.snapshot);

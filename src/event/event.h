@@ -116,6 +116,7 @@ struct Sample {
   std::span<const uint64_t> user_chain = {};     // leaf first, as the kernel or BPF walked it; first is the exact user pc
   std::optional<Snapshot> snapshot = {};
   uint64_t stack_id = 0;                         // not 0: a StackDef of this process is the stack, both chains are empty
+  bool repeats_stack = false;                    // another metric of the Sample before, whose stack it is
 };
 
 // Samples of one stack that were counted where they were taken, since the last Count of it: they have no times.

@@ -284,7 +284,14 @@ struct RecordDecoder::Impl {
     uint64_t times = words(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
     uint64_t count = format & PERF_FORMAT_GROUP ? reader.u64() : 1;
     if (count > reader.remaining() / 8) return reader.fail();
-    reader.skip((times + count * each) * 8);
+    constexpr uint64_t kNamed = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+    if ((format & kNamed) != kNamed) return reader.skip((times + count * each) * 8);
+    reader.skip(times * 8);
+    for (uint64_t i = 0; i < count && reader.ok(); i++) {
+      uint64_t value = reader.u64(), id = reader.u64();
+      reader.skip((each - 2) * 8);
+      decoder.group_values_.push_back({id, value});
+    }
   }
 
   void add_part(std::span<const uint64_t>& chain, std::span<const uint64_t> part) {
@@ -376,6 +383,7 @@ struct RecordDecoder::Impl {
     sample.metric = layout.metric;
     sample.period = layout.period;
     sample.in_kernel = is_kernel_mode(header.misc);
+    sample.repeats_stack = layout.repeats_stack;
     for (const Field& field : kFields)
       if (layout.sample_type & field.bit) (this->*field.take)();
     // Recorded without stacks: the instruction is all there is.
@@ -475,6 +483,7 @@ uint64_t RecordDecoder::time_of_record(std::span<const std::byte> record) const 
 
 DecodeOutcome RecordDecoder::decode(std::span<const std::byte> record, Event& event) {
   words_.reset();
+  group_values_.clear();
   ByteReader reader(record, swap_);
   Header header{reader.u32(), reader.u16()};
   uint16_t size = reader.u16();

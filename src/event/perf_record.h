@@ -52,6 +52,7 @@ struct AttrLayout {
   bool has_stack_id = false;   // our own captures: ADDR is Sample.stack_id, the callchain repeats its StackDef for others
   // A wake-up tracepoint: its samples become Wakeup events. Where its raw data hold the woken tid; 0: another event.
   uint16_t woken_tid_offset = 0;
+  bool repeats_stack = false;  // our own captures: another metric of the sample before, without IP and callchain
   bool operator==(const AttrLayout&) const = default;
 };
 AttrLayout layout_of(const perf_event_attr& attr, uint32_t metric);
@@ -67,6 +68,11 @@ struct SampleId {
   Task task;
   uint64_t time_ns = 0, id = 0;
   uint32_t cpu = 0;
+};
+
+// What one event of a group had counted when its leader was sampled.
+struct GroupValue {
+  uint64_t id = 0, count = 0;
 };
 
 // Arrays of 64-bit words in a record: used where they lie when aligned and of our byte order, else copied. One record's
@@ -99,6 +105,9 @@ class RecordDecoder {
   // Decodes one record, header included. What `event` views stays valid until the next call and as long as `record`.
   DecodeOutcome decode(std::span<const std::byte> record, Event& event);
 
+  // Of the sample that was decoded last; empty unless its event leads a group (PERF_FORMAT_GROUP with ids).
+  std::span<const GroupValue> group_values() const { return group_values_; }
+
  private:
   struct Impl;
 
@@ -110,11 +119,12 @@ class RecordDecoder {
   std::vector<AttrLayout> layouts_;
   std::unordered_map<uint64_t, uint32_t> layout_of_id_;
   RecordWords words_;
+  std::vector<GroupValue> group_values_;
   uint64_t lone_ip_ = 0;
 };
 
 // The layout that encode_record gives a sample: callchain always, registers and stack when there is a snapshot, an
-// address when its stack has an id.
+// address when its stack has an id, neither callchain nor IP when it repeats the stack of the sample before.
 AttrLayout written_layout(const Sample& sample);
 // The trailer of every encoded record has this shape too.
 inline constexpr uint64_t kWrittenSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |

@@ -90,13 +90,13 @@ struct Encoder {
   Result<void> operator()(const Sample& s) {
     Writer w(out, PERF_RECORD_SAMPLE, s.in_kernel ? PERF_RECORD_MISC_KERNEL : kUser);
     w.put(id);
-    w.put(s.ip);
+    if (!s.repeats_stack) w.put(s.ip);
     w.put(s.task);
     w.put(s.time_ns);
     if (s.stack_id) w.put(s.stack_id);
     w.put(uint64_t{s.cpu});
     w.put(s.period);
-    put_chain(w, s);
+    if (!s.repeats_stack) put_chain(w, s);
     if (s.snapshot) put_snapshot(w, *s.snapshot);
     return w.finish();
   }
@@ -215,6 +215,10 @@ struct Encoder {
 
 AttrLayout written_layout(const Sample& sample) {
   AttrLayout layout{.sample_type = kWrittenSampleType, .metric = sample.metric};
+  if (sample.repeats_stack) {
+    layout.sample_type &= ~uint64_t{PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN};
+    layout.repeats_stack = true;
+  }
   if (sample.stack_id) {
     layout.sample_type |= PERF_SAMPLE_ADDR;
     layout.has_stack_id = true;

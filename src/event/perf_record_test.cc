@@ -321,6 +321,12 @@ class EventMaker {
     size_t split = below(words.size() + 1), registers = std::min<size_t>(split, 8);
     Sample s{.time_ns = random_(), .task = task(), .cpu = small(), .metric = 0, .period = random_(), .ip = random_(),
              .in_kernel = flip(), .kernel_chain = words.first(split), .user_chain = words.subspan(split)};
+    if (below(6) == 0) {
+      s.kernel_chain = s.user_chain = {};
+      s.ip = 0;
+      s.repeats_stack = true;
+      return s;
+    }
     if (below(4) == 0) {
       s.kernel_chain = s.user_chain = {};
       s.stack_id = random_() | 1;
@@ -402,6 +408,29 @@ TEST(PerfRecord, DamagedRecordsAreContained) {
       decoder.decode(bad, back);
     }
   }
+}
+
+TEST_P(BothByteOrders, AGroupIsReadWithItsLeader) {
+  AttrLayout layout = snapshot_layout();
+  layout.sample_type = kWrittenSampleType | PERF_SAMPLE_READ;
+  layout.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_LOST | PERF_FORMAT_TOTAL_TIME_ENABLED;
+  RecordDecoder reader(GetParam());
+  reader.add_layout(layout, {});
+  auto raw = record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+  raw.put(uint64_t{9}).put(uint64_t{0x401000}).put(10).put(11).put(uint64_t{1234}).put(uint32_t{3}).put(0).put(uint64_t{1});
+  raw.put(uint64_t{2}).put(uint64_t{777});
+  raw.put(uint64_t{1000}).put(uint64_t{41}).put(uint64_t{0}).put(uint64_t{5}).put(uint64_t{42}).put(uint64_t{0});
+  raw.put(uint64_t{0});
+  ASSERT_EQ(reader.decode(raw.bytes(), event), DecodeOutcome::kEvent);
+  auto values = reader.group_values();
+  ASSERT_EQ(values.size(), 2u);
+  EXPECT_EQ(values[0].id, 41u);
+  EXPECT_EQ(values[0].count, 1000u);
+  EXPECT_EQ(values[1].id, 42u);
+  EXPECT_EQ(values[1].count, 5u);
+  auto exit = record(PERF_RECORD_EXIT, 0).put(1).put(1).put(1).put(1).put(uint64_t{5}).trailer(1, 1, 5, 0, 0);
+  ASSERT_EQ(reader.decode(exit.bytes(), event), DecodeOutcome::kEvent);
+  EXPECT_TRUE(reader.group_values().empty());
 }
 
 // The chain is there for perf; ours takes the stack from its definition.

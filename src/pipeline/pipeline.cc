@@ -87,6 +87,7 @@ struct Pipeline::Impl {
   std::vector<bool> is_switch_stacks;      // likewise
   StackDefs stack_defs;
   StackCache defined_stack;
+  KnownStack last_stack;
   Counts counted;
   StackCounts counts;
   uint64_t delivered_until = 0, next_forgetting_ns = 0;
@@ -149,7 +150,7 @@ Result<void> Pipeline::Impl::journal_mappings() {
 }
 
 Result<void> Pipeline::Impl::journal_what_was_asked(const event::Sample& sample) {
-  if (sample.stack_id) return {};
+  if (sample.stack_id || sample.repeats_stack) return {};
   TRY(journal_mappings());
   for (const SnapshotMemory::Piece& piece : stacks->live_pieces())
     TRY(options.journal->on_event(event::StackMemory{sample.time_ns, sample.task, piece.address, piece.bytes}));
@@ -188,6 +189,7 @@ bool Pipeline::Impl::knows_metric(uint32_t metric) {
 }
 
 KnownStack Pipeline::Impl::stack_of(const event::Sample& sample, space::Process& process, StackCache& cache) {
+  if (sample.repeats_stack) return last_stack;
   if (sample.stack_id) return stack_defs.find(process, sample.stack_id);
   UserStack user = stacks->read(sample, process);
   if (user.had_registers) {
@@ -204,7 +206,7 @@ void Pipeline::Impl::on(const event::Sample& sample) {
   space::Thread& thread = tracker.thread(sample.task, sample.time_ns);
   ThreadState& state = threads[&thread];
   counts.samples++;
-  KnownStack stack = stack_of(sample, *thread.process, state.stack);
+  KnownStack stack = last_stack = stack_of(sample, *thread.process, state.stack);
   profile::Sample row;
   row.time_ns = sample.time_ns;
   row.weight = static_cast<int64_t>(sample.period);
@@ -346,6 +348,7 @@ void Pipeline::Impl::keep_window(uint64_t now_ns) {
 
 void Pipeline::Impl::renumber_threads(const profile::Renumbering& map) {
   defined_stack = {};
+  if (last_stack.site.valid()) last_stack.site = map.sites[last_stack.site.index()];
   for (auto& [thread, state] : threads) {
     state.stack = {};
     if (state.row.valid()) state.row = map.threads[state.row.index()];

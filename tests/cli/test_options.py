@@ -44,7 +44,7 @@ class Options(harness.Live):
 
 class NotYet(Options):
     def test_options_of_record_for_later(self):
-        for option in (["--view"], ["-e", "{cycles,instructions}"]):
+        for option in (["--view"],):
             self.assert_refused("record", *option, "--", "true", saying="not supported yet")
         self.assert_refused("record", "--container", "web", saying="not supported yet")
         self.assert_no_leftovers()
@@ -59,6 +59,12 @@ class NotYet(Options):
                                 (["--rotate", "2", "--max-size", "1M", "--save-raw", "x.data"], "--save-raw"),
                                 (["--overwrite-window", "5", "-o", "-", "--format", "folded"], "-o -")):
             self.assert_refused("record", *options, "--", "true", saying=saying)
+        self.assert_no_leftovers()
+
+    def test_groups_that_are_none(self):
+        for group in ("{cpu-clock", "{}", "{cpu-clock,page-faults}:u", "{cpu-clock,cpu-clock}"):
+            self.assert_refused("record", "-e", group, "--", "true", status=1)
+        self.assert_refused("record", "-e", "{cpu-clock,page-faults}", "--metric", "cycles", "--", "true", saying="cycles")
         self.assert_no_leftovers()
 
     def test_backends(self):

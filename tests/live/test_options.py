@@ -9,6 +9,7 @@ Requires: root or CAP_PERFMON, perf_event_open; --cgroup needs root and a cgroup
 # covers: record --folded-style --demangle --no-inline --save-raw --quiet
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -91,6 +92,26 @@ class Events(Options):
     def test_metric_chooses_one(self):
         self.types_of("-e", "cpu-clock,page-faults", "--metric", "page-faults")
         self.assertTrue(1900 <= self.folded().total <= 3000, f"{self.folded().total} page faults of 2,000 and the start's own")
+
+    def test_group(self):
+        """One sample reads both: the faults' weights are what they counted, on the stacks of the clock's samples."""
+        types = self.types_of("-e", "{cpu-clock,page-faults}", "-F", "2000")
+        self.assertIn("page-faults", types)
+        counts = dict(re.findall(r"(cpu-clock|page-faults) ([\d,]+)", self.done.stderr))
+        self.assertLessEqual(harness.number(counts["page-faults"]), harness.number(counts["cpu-clock"]))
+        self.record([harness.program("faults"), "3000"], "-e", "{cpu-clock,page-faults}", "--metric", "page-faults", "-F", "2000")
+        total = self.folded().total
+        self.assertTrue(2000 <= total <= 4000, f"{total} of 3,000 faults and the start's own; those after the last sample are not seen")
+
+    def test_group_of_the_whole_machine(self):
+        self.start(harness.program("faults"), "100000000")
+        self.attach("-a", "-e", "{cpu-clock,page-faults}", "--metric", "page-faults")
+        self.assertGreater(self.folded().of_comm("faults").total, 1000)
+
+    def test_group_replayed(self):
+        self.record([harness.program("faults"), "2000"], "-e", "{cpu-clock,page-faults}", "--metric", "page-faults", "--save-raw", self.path("raw.data"))
+        again = self.cprof("convert", self.path("raw.data"), "--metric", "page-faults", "--format", "folded", "-o", "-").stdout
+        self.assertEqual(again, self.read("out.folded"))
 
     def test_unknown_event(self):
         done = self.record(["true"], "-e", "no-such-event", expect=1)

@@ -59,16 +59,32 @@ perf_event_attr side_band_attr(const AttrChoices& choices) {
   return attr;
 }
 
+namespace {
+
+// Counts when its leader does, and is read with it.
+perf_event_attr counting_attr(perf_event_attr attr) {
+  attr.disabled = attr.enable_on_exec = 0;
+  attr.watermark = attr.wakeup_watermark = 0;
+  return attr;
+}
+
+}  // namespace
+
 perf_event_attr sampling_attr(const EventSpec& spec, const AttrChoices& choices) {
   perf_event_attr attr = common_attr(choices);
   attr.type = spec.metric.type;
   attr.config = spec.metric.config;
+  if (spec.only_user) attr.exclude_kernel = attr.exclude_hv = 1;
+  if (spec.only_kernel) attr.exclude_user = 1;
+  if (spec.is_read_only()) return counting_attr(attr);
+  if (spec.leads_group) {
+    attr.sample_type |= PERF_SAMPLE_READ;
+    attr.read_format |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+  }
   if (spec.metric.freq_hz) attr.freq = 1, attr.sample_freq = spec.metric.freq_hz;
   else attr.sample_period = spec.metric.period;
   // Asked for the period of each sample, the kernel delivers every single software event instead of every Nth.
   if (!attr.freq) attr.sample_type &= ~static_cast<uint64_t>(PERF_SAMPLE_PERIOD);
-  if (spec.only_user) attr.exclude_kernel = attr.exclude_hv = 1;
-  if (spec.only_kernel) attr.exclude_user = 1;
   bool user_chain = choices.stack_mode == StackMode::kFramePointer;
   bool kernel_chain = choices.kernel && !spec.only_user && choices.stack_mode != StackMode::kNone;
   if (user_chain || kernel_chain) attr.sample_type |= PERF_SAMPLE_CALLCHAIN;

@@ -35,8 +35,8 @@ size_t power_of_two_at_most(size_t n) {
 }  // namespace
 
 EventSet::EventSet(PerfApi& api, const PerfOptions& options, size_t cpus, event::RecordDecoder& decoder,
-                   Diagnostics& diagnostics)
-    : api_(api), options_(options), decoder_(decoder), diagnostics_(diagnostics) {
+                   event::GroupDeltas& groups, Diagnostics& diagnostics)
+    : api_(api), options_(options), decoder_(decoder), groups_(groups), diagnostics_(diagnostics) {
   size_t wanted = options.ring_pages ? options.ring_pages
                   : options.stack_mode != StackMode::kDwarf
                       ? kChainPages
@@ -45,10 +45,11 @@ EventSet::EventSet(PerfApi& api, const PerfOptions& options, size_t cpus, event:
 }
 
 // 0, or why not. On ourselves, disabled, closed at once.
-int EventSet::open_on_self(perf_event_attr attr) {
+int EventSet::open_on_self(perf_event_attr attr, bool inherit) {
   attr.disabled = 1;
-  attr.enable_on_exec = attr.inherit = 0;
-  int fd = api_.open(attr, 0, -1, 0);
+  attr.enable_on_exec = 0;
+  attr.inherit = inherit;
+  int fd = api_.open(attr, 0, -1, -1, 0);
   if (fd < 0) return -fd;
   Fd closed_at_once(fd);
   return 0;
@@ -70,10 +71,13 @@ Result<void> EventSet::probe_one(EventSpec& spec) {
       error = without;
     }
   }
-  if (error == 0) return {};
+  if (error == 0) return check_inherited_group(spec);
   bool is_cycles = spec.metric.type == PERF_TYPE_HARDWARE && spec.metric.config == PERF_COUNT_HW_CPU_CYCLES;
   if (!is_cycles || !is_missing_counter(error)) return std::unexpected(open_error({spec.metric.name, 0, -1}, error, options_));
-  spec = cpu_clock_spec();
+  EventSpec clock = cpu_clock_spec();
+  clock.group = spec.group;
+  clock.leads_group = spec.leads_group;
+  spec = std::move(clock);
   set_rate(spec, 0, options_.freq_hz ? options_.freq_hz : kFallbackRate);
   diagnostics_.add("cycles_missing", Severity::kNotice,
                    "this machine has no cycles counter; cpu-clock is sampled instead, weights are CPU time");
@@ -81,6 +85,14 @@ Result<void> EventSet::probe_one(EventSpec& spec) {
     diagnostics_.add("count_not_used", Severity::kNotice,
                      "-c counts cycles, which this machine cannot; name an event with -e to count that", 1);
   return {};
+}
+
+// Kernels before 6.13 do not read groups in threads that are followed.
+Result<void> EventSet::check_inherited_group(const EventSpec& spec) {
+  if (!spec.leads_group || !choices_.inherit) return {};
+  if (open_on_self(sampling_attr(spec, choices_), true) != EINVAL) return {};
+  return fail("-e {...}: this kernel cannot follow new threads and children with a group (6.13 can); add --no-inherit, or -a",
+              EINVAL);
 }
 
 Result<void> EventSet::probe(std::vector<EventSpec>& specs) {
@@ -130,7 +142,7 @@ void EventSet::thin_switch_stacks(uint64_t period) {
 }
 
 // skipped: the task or the CPU is not there any more.
-Result<Fd> EventSet::open_event(const perf_event_attr& attr, const OpenAttempt& attempt, bool& skipped) {
+Result<Fd> EventSet::open_event(const perf_event_attr& attr, const OpenAttempt& attempt, bool& skipped, int group) {
   int32_t target = attempt.pid;
   unsigned long flags = 0;
   if (!options_.target.cgroup.empty()) {
@@ -141,7 +153,7 @@ Result<Fd> EventSet::open_event(const perf_event_attr& attr, const OpenAttempt& 
     target = cgroup_.get();
     flags = PERF_FLAG_PID_CGROUP;
   }
-  int fd = api_.open(attr, target, attempt.cpu, flags);
+  int fd = api_.open(attr, target, attempt.cpu, group, flags);
   if (fd >= 0) return Fd(fd);
   skipped = (fd == -ESRCH && attempt.pid > 0) || fd == -ENODEV;
   if (skipped) return Fd();
@@ -155,6 +167,7 @@ void EventSet::note_id(const Fd& event, const perf_event_attr& attr, uint32_t me
   event::AttrLayout layout = event::layout_of(attr, metric);
   layout.woken_tid_offset = woken_tid_offset;
   decoder_.add_layout(layout, std::span(&id, 1));
+  groups_.add_event(id, metric);
 }
 
 Result<Ring> EventSet::map_ring(int fd) {
@@ -180,14 +193,16 @@ Result<void> EventSet::open_samplers(CpuRing& ring, int32_t tid, std::vector<Fd>
   AttrChoices choices = choices_;
   choices.start_disabled = !started_;
   if (options_.delay_ns || started_) choices.enable_on_exec = false;
+  int leader = -1;
   for (size_t metric = 0; metric < specs_.size(); metric++) {
     const EventSpec& spec = specs_[metric];
-    perf_event_attr attr = attr_for(spec, choices);
+    perf_event_attr attr = sampling_attr(spec, choices);
     bool skipped = false;
-    Fd fd = TRY(open_event(attr, {specs_[metric].metric.name, tid, ring.cpu}, skipped));
+    Fd fd = TRY(open_event(attr, {spec.metric.name, tid, ring.cpu}, skipped, spec.is_read_only() ? leader : -1));
     if (skipped) return {};
-    TRY(share_ring(fd, ring.owner));
+    if (!spec.is_read_only()) TRY(share_ring(fd, ring.owner));
     note_id(fd, attr, spec.woken_tid_offset ? event::kNoMetric : static_cast<uint32_t>(metric), spec.woken_tid_offset);
+    if (spec.leads_group) leader = fd.get();
     into.push_back(std::move(fd));
   }
   return {};

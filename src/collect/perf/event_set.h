@@ -14,6 +14,7 @@
 #include "collect/perf/open_error.h"
 #include "collect/perf/perf_api.h"
 #include "collect/perf/ring.h"
+#include "event/group_deltas.h"
 #include "event/perf_record.h"
 
 namespace cprof::collect {
@@ -34,7 +35,8 @@ struct CpuRing {
 
 class EventSet {
  public:
-  EventSet(PerfApi& api, const PerfOptions& options, size_t cpus, event::RecordDecoder& decoder, Diagnostics& diagnostics);
+  EventSet(PerfApi& api, const PerfOptions& options, size_t cpus, event::RecordDecoder& decoder, event::GroupDeltas& groups,
+           Diagnostics& diagnostics);
 
   // Replaces events that this machine lacks and finds out whether the kernel may be sampled. Fills choices().
   Result<void> probe(std::vector<EventSpec>& specs);
@@ -65,7 +67,8 @@ class EventSet {
   size_t tasks_opened() const { return tasks_opened_; }
 
  private:
-  Result<Fd> open_event(const perf_event_attr& attr, const OpenAttempt& attempt, bool& skipped);
+  Result<Fd> open_event(const perf_event_attr& attr, const OpenAttempt& attempt, bool& skipped,
+                        int group = -1);
   Result<void> open_cpu(int cpu, std::span<const int32_t> tids);
   Result<bool> open_task(CpuRing& ring, int32_t tid);
   Result<void> open_samplers(CpuRing& ring, int32_t tid, std::vector<Fd>& into);
@@ -74,12 +77,14 @@ class EventSet {
   void note_id(const Fd& event, const perf_event_attr& attr, uint32_t metric, uint16_t woken_tid_offset = 0);
   void probe_wakeups();
   uint64_t lost_of(std::span<const Fd> events) const;
-  int open_on_self(perf_event_attr attr);
+  int open_on_self(perf_event_attr attr, bool inherit = false);
   Result<void> probe_one(EventSpec& spec);
+  Result<void> check_inherited_group(const EventSpec& spec);
 
   PerfApi& api_;
   const PerfOptions& options_;
   event::RecordDecoder& decoder_;
+  event::GroupDeltas& groups_;
   Diagnostics& diagnostics_;
   AttrChoices choices_;
   std::vector<EventSpec> specs_;            // the metrics, then what off-CPU needs

@@ -13,6 +13,8 @@
 namespace cprof::collect {
 namespace {
 
+constexpr size_t kMostInGroup = 16;
+
 bool is_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
@@ -137,9 +139,33 @@ Result<EventSpec> parse_event(std::string_view text, const std::vector<std::stri
   return spec;
 }
 
+Result<std::vector<EventSpec>> parse_events(std::string_view text, int group, const std::vector<std::string>& tracefs) {
+  std::vector<EventSpec> specs;
+  if (!text.starts_with('{')) {
+    specs.push_back(TRY(parse_event(text, tracefs)));
+    return specs;
+  }
+  if (!text.ends_with('}')) return fail("-e " + std::string(text) + ": a group is {a,b}; write :u and :k after its events");
+  std::string_view rest = text.substr(1, text.size() - 2);
+  for (bool more = true; more;) {
+    size_t comma = rest.find(',');
+    more = comma != rest.npos;
+    EventSpec spec = TRY(parse_event(rest.substr(0, comma), tracefs));
+    spec.group = group;
+    spec.leads_group = specs.empty();
+    for (const EventSpec& other : specs)
+      if (other.metric.name == spec.metric.name) return fail("-e " + std::string(text) + ": " + other.metric.name + " stands there twice");
+    specs.push_back(std::move(spec));
+    if (more) rest.remove_prefix(comma + 1);
+  }
+  if (specs.size() > kMostInGroup) return fail("-e " + std::string(text) + ": at most 16 events in a group");
+  return specs;
+}
+
 void set_rate(EventSpec& spec, uint64_t period, uint64_t freq_hz) {
   event::Metric& metric = spec.metric;
   metric.period = metric.freq_hz = 0;
+  if (spec.is_read_only()) return;
   if (period) metric.period = period;
   else if (spec.every) metric.period = 1;
   else if (metric.is_time) metric.period = std::max<uint64_t>(1, 1'000'000'000 / std::max<uint64_t>(1, freq_hz));

@@ -25,6 +25,7 @@ class FakePerfApi final : public PerfApi {
     int32_t pid;
     int cpu;
     int fd;
+    int group = -1;
   };
 
   // Each gives an errno, or 0 to allow.
@@ -32,10 +33,10 @@ class FakePerfApi final : public PerfApi {
   std::function<int(size_t pages)> refuse_map;
   std::map<int, uint64_t> lost_of_fd;
 
-  int open(const perf_event_attr& attr, int32_t pid, int cpu, unsigned long) override {
+  int open(const perf_event_attr& attr, int32_t pid, int cpu, int group, unsigned long) override {
     if (int error = refuse_open ? refuse_open(attr, pid, cpu) : 0) return -error;
     int fd = eventfd(0, EFD_CLOEXEC);
-    opened.push_back({attr, pid, cpu, fd});
+    opened.push_back({attr, pid, cpu, fd, group});
     return fd;
   }
   int map(int fd, size_t bytes, void** address) override {

@@ -12,8 +12,8 @@ namespace {
 
 class KernelPerfApi final : public PerfApi {
  public:
-  int open(const perf_event_attr& attr, int32_t pid, int cpu, unsigned long flags) override {
-    long fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
+  int open(const perf_event_attr& attr, int32_t pid, int cpu, int group, unsigned long flags) override {
+    long fd = syscall(SYS_perf_event_open, &attr, pid, cpu, group, flags | PERF_FLAG_FD_CLOEXEC);
     return fd < 0 ? -errno : static_cast<int>(fd);
   }
   int map(int fd, size_t bytes, void** address) override {
@@ -24,10 +24,11 @@ class KernelPerfApi final : public PerfApi {
   }
   void unmap(void* address, size_t bytes) override { munmap(address, bytes); }
   uint64_t lost(int fd) override {
-    struct {
-      uint64_t value, lost;
-    } counts{};
-    return read(fd, &counts, sizeof(counts)) == sizeof(counts) ? counts.lost : 0;
+    // {value, lost}; of the leader of a group {n, {value, id, lost} n times}, itself first.
+    uint64_t words[1 + 3 * 64];
+    ssize_t size = read(fd, words, sizeof(words));
+    if (size == 16) return words[1];
+    return size >= 32 ? words[3] : 0;
   }
   int control(int fd, unsigned long request, unsigned long argument) override {
     return ioctl(fd, request, argument) < 0 ? -errno : 0;

@@ -13,7 +13,7 @@ class PerfApi {
  public:
   virtual ~PerfApi() = default;
   // Each gives its result, or the negative errno.
-  virtual int open(const perf_event_attr& attr, int32_t pid, int cpu, unsigned long flags) = 0;
+  virtual int open(const perf_event_attr& attr, int32_t pid, int cpu, int group, unsigned long flags) = 0;  // group: -1 none
   virtual int map(int fd, size_t bytes, void** address) = 0;
   virtual void unmap(void* address, size_t bytes) = 0;
   // Records that the event could not write, of PERF_FORMAT_LOST; 0 when the kernel does not count them.

@@ -95,9 +95,11 @@ Result<void> PerfCollector::resolve_events() {
   }
   std::vector<std::string> names = options_.events;
   if (names.empty()) names.push_back("cycles");
-  for (const std::string& name : names) {
-    specs_.push_back(TRY(parse_event(name, options_.tracefs)));
-    set_rate(specs_.back(), options_.period, options_.freq_hz);
+  for (size_t i = 0; i < names.size(); i++) {
+    for (EventSpec& spec : TRY(parse_events(names[i], static_cast<int>(i), options_.tracefs))) {
+      set_rate(spec, options_.period, options_.freq_hz);
+      specs_.push_back(std::move(spec));
+    }
   }
   return {};
 }
@@ -105,6 +107,7 @@ Result<void> PerfCollector::resolve_events() {
 Result<void> PerfCollector::choose_tasks() {
   PerfTarget& target = options_.target;
   wide_ = target.all_cpus || !target.cgroup.empty();
+  groups_ = event::GroupDeltas(wide_);
   if (!target.command.empty()) {
     command_.emplace(TRY(Command::fork(target.command)));
     tasks_ = {{command_->pid(), command_->pid()}};
@@ -147,7 +150,7 @@ Result<void> PerfCollector::open(event::EventSink& sink) {
   cpu_at_open_ns_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   TRY(choose_tasks());
   raise_open_files();
-  events_ = std::make_unique<EventSet>(api_, options_, cpus_.size(), decoder_, diagnostics_);
+  events_ = std::make_unique<EventSet>(api_, options_, cpus_.size(), decoder_, groups_, diagnostics_);
   stack_bytes_ = wanted_stack_bytes_ = usable_stack_bytes(options_.stack_bytes ? options_.stack_bytes : kFirstStackBytes);
   events_->choices() = {.stack_mode = options_.stack_mode,
                         .stack_bytes = stack_bytes_,

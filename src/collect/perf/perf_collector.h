@@ -17,6 +17,7 @@
 #include "collect/perf/perf_options.h"
 #include "collect/perf/switch_rate.h"
 #include "event/event.h"
+#include "event/group_deltas.h"
 #include "event/perf_record.h"
 #include "event/record_sorter.h"
 
@@ -66,6 +67,7 @@ class PerfCollector final : public event::Collector {
   uint64_t safe_bound(bool everything) const;
   Result<void> deliver(uint64_t until_ns);
   Result<void> deliver_record(const event::RecordSorter::Item& item);
+  Result<void> deliver_group(event::Sample& sample);
   Result<void> tell_untold_losses(uint64_t now_ns);
   void note_event(const event::Event& event);
   void release_rings();
@@ -83,6 +85,7 @@ class PerfCollector final : public event::Collector {
   PerfApi& api_;
   Diagnostics diagnostics_;
   event::RecordDecoder decoder_;
+  event::GroupDeltas groups_;
   event::RecordSorter sorter_;
   std::vector<EventSpec> specs_;
   std::unique_ptr<EventSet> events_;

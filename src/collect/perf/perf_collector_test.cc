@@ -369,7 +369,8 @@ TEST_F(PerfCollectorTest, CpusComeAndGo) {
   Diagnostics diagnostics;
   event::RecordDecoder decoder;
   options.target.cgroup.clear();
-  EventSet events(api, options, 2, decoder, diagnostics);
+  event::GroupDeltas groups;
+  EventSet events(api, options, 2, decoder, groups, diagnostics);
   std::vector<EventSpec> specs = {cpu_clock_spec()};
   ASSERT_TRUE(events.probe(specs));
   int32_t all[] = {-1};
@@ -463,6 +464,55 @@ TEST_F(PerfCollectorTest, ACommandNeverStartedRunsNothing) {
     ASSERT_TRUE(collector->open(recorder));
   }
   EXPECT_NE(access(proof.c_str(), F_OK), 0);
+}
+
+TEST_F(PerfCollectorTest, GroupNames) {
+  auto group = parse_events("{cpu-clock,page-faults:u}", 3, {});
+  ASSERT_TRUE(group) << group.error().message;
+  ASSERT_EQ(group->size(), 2u);
+  EXPECT_TRUE((*group)[0].leads_group);
+  EXPECT_TRUE((*group)[1].is_read_only());
+  EXPECT_EQ((*group)[1].metric.name, "page-faults:u");
+  EXPECT_EQ(parse_events("cpu-clock", 0, {})->at(0).group, -1);
+  std::string many = "{cpu-clock";
+  for (int i = 0; i < 20; i++) many += ",r" + std::to_string(i);
+  for (const std::string& bad : {std::string("{}"), std::string("{cpu-clock"), std::string("{cpu-clock,page-faults}:u"),
+                                 std::string("{cpu-clock,,cs}"), std::string("{cpu-clock,cpu-clock}"), std::string("{cpu-clock,nothing}"), many + "}"}) {
+    auto parsed = parse_events(bad, 0, {});
+    ASSERT_FALSE(parsed) << bad;
+    EXPECT_EQ(parsed.error().message.find('\n'), std::string::npos);
+  }
+}
+
+TEST_F(PerfCollectorTest, AGroupIsOneSampledEventAndOthersReadWithIt) {
+  options.events = {"{cpu-clock,page-faults}", "context-switches"};
+  auto collector = make();
+  ASSERT_TRUE(collector->open(recorder));
+  std::vector<FakePerfApi::Opened> events;
+  for (const auto& event : api.opened)
+    if (event.cpu == 0 && event.attr.config != PERF_COUNT_SW_DUMMY) events.push_back(event);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0].attr.read_format & (PERF_FORMAT_GROUP | PERF_FORMAT_ID), uint64_t{PERF_FORMAT_GROUP | PERF_FORMAT_ID});
+  EXPECT_TRUE(events[0].attr.sample_type & PERF_SAMPLE_READ);
+  EXPECT_EQ(events[0].group, -1);
+  EXPECT_EQ(events[1].group, events[0].fd);
+  EXPECT_EQ(events[1].attr.sample_period, 0u);
+  EXPECT_FALSE(events[1].attr.disabled) << "it counts when its leader does";
+  EXPECT_FALSE(events[1].attr.read_format & PERF_FORMAT_GROUP);
+  EXPECT_EQ(events[2].group, -1);
+  EXPECT_FALSE(events[2].attr.sample_type & PERF_SAMPLE_READ);
+  EXPECT_EQ(recorder.info.metrics.size(), 3u);
+}
+
+TEST_F(PerfCollectorTest, AGroupThatCannotBeFollowedIsRefusedWithTheWayOut) {
+  options.events = {"{cpu-clock,page-faults}"};
+  options.target = {};
+  options.target.pids = {getpid()};
+  api.refuse_open = [](const perf_event_attr& attr, int32_t, int) { return attr.inherit && attr.sample_type & PERF_SAMPLE_READ ? EINVAL : 0; };
+  std::string error = open_error();
+  EXPECT_NE(error.find("--no-inherit"), std::string::npos) << error;
+  options.inherit = false;
+  EXPECT_EQ(open_error(), "");
 }
 
 }  // namespace

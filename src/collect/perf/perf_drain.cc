@@ -106,7 +106,16 @@ Result<void> PerfCollector::deliver_record(const event::RecordSorter::Item& item
   }
   if (const auto* lost = std::get_if<event::Lost>(&event_)) events_->rings()[item.source].lost_reported += lost->count;
   note_event(event_);
+  auto* sample = std::get_if<event::Sample>(&event_);
+  if (sample && !decoder_.group_values().empty()) return deliver_group(*sample);
   return sink_->on_event(event_);
+}
+
+Result<void> PerfCollector::deliver_group(event::Sample& sample) {
+  auto others = groups_.expand(sample, decoder_.group_values());
+  TRY(sink_->on_event(event_));
+  for (const event::Sample& other : others) TRY(sink_->on_event(other));
+  return {};
 }
 
 // The kernel tells a loss with the next record that fits; at the end of a recording there may be none.
@@ -134,6 +143,7 @@ void PerfCollector::note_event(const event::Event& event) {
     live_[fork->child.tid] = fork->child.pid;
   } else if (const auto* exit = std::get_if<event::Exit>(&event)) {
     live_.erase(exit->task.tid);
+    groups_.thread_ended(exit->task.tid);
   }
 }
 

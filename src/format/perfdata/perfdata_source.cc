@@ -190,7 +190,9 @@ void PerfDataSource::add_event(FileEvent event) {
   }
   event::AttrLayout layout = event::layout_of(event.attr, metric);
   layout.has_stack_id = own_capture_ && (layout.sample_type & PERF_SAMPLE_ADDR);
+  layout.repeats_stack = own_capture_ && metric != event::kNoMetric && !(layout.sample_type & PERF_SAMPLE_IP);
   decoder_->add_layout(layout, event.ids);
+  for (uint64_t id : event.ids) groups_.add_event(id, metric);
   events_.push_back(std::move(event));
 }
 
@@ -261,7 +263,15 @@ Result<void> PerfDataSource::deliver(std::span<const std::byte> bytes) {
   auto* mmap = std::get_if<event::Mmap>(&event_);
   if (mmap && mmap->build_id.empty() && !own_capture_) mmap->build_id = build_ids_.find(mmap->path);
   TRY(ensure_begun());
-  return sink_->on_event(event_);
+  auto* sample = std::get_if<event::Sample>(&event_);
+  if (!sample || decoder_->group_values().empty()) {
+    if (const auto* exit = std::get_if<event::Exit>(&event_)) groups_.thread_ended(exit->task.tid);
+    return sink_->on_event(event_);
+  }
+  auto others = groups_.expand(*sample, decoder_->group_values());
+  TRY(sink_->on_event(event_));
+  for (const event::Sample& other : others) TRY(sink_->on_event(other));
+  return {};
 }
 
 }  // namespace cprof::format::perfdata

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "event/event.h"
+#include "event/group_deltas.h"
 #include "event/perf_record.h"
 #include "event/record_sorter.h"
 #include "format/format.h"
@@ -49,6 +50,7 @@ class PerfDataSource final : public event::EventSource {
   BuildIds build_ids_;
   std::unique_ptr<event::RecordDecoder> decoder_;
   event::RecordSorter sorter_;
+  event::GroupDeltas groups_;
   RecordInflater inflater_;
   event::Event event_;
   uint64_t last_ns_ = 0, end_ns_ = 0;

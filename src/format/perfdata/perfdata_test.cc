@@ -413,6 +413,7 @@ TEST(RawCapture, ReplayIsTheSameRun) {
                                  .user_end = event::WalkEnd::kComplete});
     emit(writer, event::Sample{.time_ns = 10, .task = {5, 6}, .metric = 1, .stack_id = 7});
     emit(writer, event::Sample{.time_ns = 11, .task = {5, 5}, .metric = 0, .stack_id = 8});
+    emit(writer, event::Sample{.time_ns = 11, .task = {5, 5}, .metric = 1, .period = 4, .repeats_stack = true});
     emit(writer, event::SwitchOut{.time_ns = 12, .task = {5, 5}, .cpu = 1, .stack_id = 7});
     emit(writer, event::Wakeup{.time_ns = 13, .task = {5, 5}, .waker = {9, 10}});
     emit(writer, event::SwitchIn{.time_ns = 14, .task = {5, 5}, .cpu = 1, .woken_ns = 13, .waker = {9, 10}});
