@@ -71,16 +71,13 @@ std::vector<TopWait> top_waits(const Profile& profile, size_t most) {
   std::vector<TopWait> rows;
   std::unordered_map<std::string, size_t> row_of;
   for (const OffCpuInterval& off : profile.off_cpu) {
-    if (off.weight == 0) continue;
     const std::string& where = places.of(off.site);
     for_each_part(off, [&](WaitClass wait_class, uint64_t ns) {
       auto [it, is_new] = row_of.try_emplace(where + '\0' + static_cast<char>(wait_class), rows.size());
       if (is_new) rows.push_back({.where = where, .wait_class = wait_class});
       TopWait& row = rows[it->second];
-      int64_t value = 0;
-      if (__builtin_mul_overflow(ns, off.weight, &value)) value = INT64_MAX;
-      row.ns = add_clamped(row.ns, value);
-      row.count += off.weight;
+      row.ns = add_clamped(row.ns, static_cast<int64_t>(std::min<uint64_t>(ns, INT64_MAX)));
+      ++row.count;
     });
   }
   std::ranges::stable_sort(rows, std::ranges::greater{}, &TopWait::ns);

@@ -30,7 +30,7 @@ struct TopWait {
   uint64_t count = 0;
 };
 
-// Longest first, at most `most`. Thinned stacks count as often as they stand for.
+// Longest first, at most `most`.
 std::vector<TopWait> top_waits(const profile::Profile& profile, size_t most);
 
 }  // namespace cprof::analyze

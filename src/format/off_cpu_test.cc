@@ -15,7 +15,7 @@ using namespace testing;
 using profile::WaitClass;
 
 // The main thread works for 2 ms, waits 50 ms for a lock that the worker holds, 2 of them runnable, and works again. The
-// worker waits 30 ms without a known stack. Of the tool's two waits of 4 ms one stands for both.
+// worker waits 30 ms without a known stack, the tool twice 4 ms.
 Profile waiting_recording() {
   Recording r;
   Profile& p = r.builder.profile();
@@ -34,8 +34,9 @@ Profile waiting_recording() {
                 .site = site, .end = profile::StackEnd::kComplete, .waker = r.worker, .cpu = 1},
                {.thread = r.worker, .start_ns = at(10), .end_ns = at(40), .wait_class = WaitClass::kOther},
                {.thread = r.tool, .start_ns = at(1), .end_ns = at(5), .wait_class = WaitClass::kSleep, .site = pause,
-                .end = profile::StackEnd::kComplete, .weight = 2},
-               {.thread = r.tool, .start_ns = at(6), .end_ns = at(10), .wait_class = WaitClass::kSleep, .weight = 0}};
+                .end = profile::StackEnd::kComplete},
+               {.thread = r.tool, .start_ns = at(6), .end_ns = at(10), .wait_class = WaitClass::kSleep, .site = pause,
+                .end = profile::StackEnd::kComplete, .is_borrowed = true}};
   p.on_cpu = {{.thread = r.main, .start_ns = at(0), .end_ns = at(2)}, {.thread = r.main, .start_ns = at(52), .end_ns = at(56)}};
   Profile profile = r.builder.take();
   auto valid = profile::validate(profile);
@@ -61,13 +62,13 @@ TEST(OffCpuFormats, SamplesDoNotCountWaits) {
   EXPECT_EQ(folded(waiting_recording(), Weight::kSamples), "app;main;work 4\n");
 }
 
-// The lock's frames fill the gap; back on the CPU its user part goes on until the next sample. A wait's weight is no time.
+// The lock's frames fill the gap; back on the CPU its user part goes on until the next sample.
 TEST(OffCpuFormats, WallHoldsTheWaits) {
   EXPECT_EQ(folded(waiting_recording(), Weight::kWall),
             "app;main;lock 1000\n"
             "app;main;lock;do_futex_[k];schedule_[k] 50000\n"
             "app;main;work 4000\n"
-            "tool;main 5000\n");
+            "tool;main 10000\n");
 }
 
 TEST(OffCpuFormats, PprofHasAFourthValueThatReadsBack) {
@@ -80,7 +81,7 @@ TEST(OffCpuFormats, PprofHasAFourthValueThatReadsBack) {
   EXPECT_EQ(types, (std::vector<std::string>{"samples/count", "cpu/nanoseconds", "wall/nanoseconds", "offcpu/nanoseconds"}));
   EXPECT_EQ(total(*back, "samples"), 4);
   EXPECT_EQ(total(*back, "offcpu"), 88 * int64_t{Recording::kMs});
-  EXPECT_EQ(total(*back, "wall"), 60 * int64_t{Recording::kMs});
+  EXPECT_EQ(total(*back, "wall"), 65 * int64_t{Recording::kMs});
   EXPECT_EQ(folded(*back, Weight::kOffCpu), kOffCpu);
 }
 

@@ -240,7 +240,7 @@ void Pipeline::Impl::on_switch_stack(const event::Sample& sample) {
   space::Thread& thread = tracker.thread(sample.task, sample.time_ns);
   UserStack user = stacks->read(sample, *thread.process);
   if (who.tid == 0) return;
-  WaitStack stack{.end = user.end, .weight = static_cast<uint32_t>(std::min<uint64_t>(sample.period, UINT32_MAX))};
+  WaitStack stack{.end = user.end, .period = sample.period};
   stack.site = interner.intern(*thread.process, threads[&thread].stack, user.frames, sample.kernel_chain);
   if (user.end == profile::StackEnd::kTruncatedSnapshot)
     diagnostics().add("off_cpu_stacks_cut", Severity::kNotice, "stacks of waits that go on above the 4 KiB that were copied");

@@ -34,7 +34,7 @@ void SwitchTracker::on_fork(const event::Fork& fork) {
 
 void SwitchTracker::on_stack(const SwitchedThread& thread, const WaitStack& stack) {
   if (is_nobody(thread.tid)) return;
-  is_thinned_ = stack.weight > 1;
+  is_thinned_ = stack.period > 1;
   state_of(thread).next_stack = stack;
 }
 
@@ -94,7 +94,7 @@ void SwitchTracker::on_exit(const event::Exit& exit) {
 }
 
 void SwitchTracker::finish(uint64_t end_ns) {
-  for (const auto& [tid, state] : threads_) {
+  for (auto& [tid, state] : threads_) {
     if (state.phase == Phase::kOn) end_on_cpu(state, std::max(end_ns, state.since_ns), state.cpu, false);
     else if (state.phase == Phase::kOff) end_wait(state, std::max(end_ns, state.since_ns), true);
   }
@@ -126,7 +126,7 @@ void SwitchTracker::end_on_cpu(const State& state, uint64_t end_ns, uint32_t cpu
   if (end_ns > begin_ns) builder_.profile().on_cpu.push_back({state.row, begin_ns, end_ns, cpu, preempted});
 }
 
-void SwitchTracker::end_wait(const State& state, uint64_t end_ns, bool is_open) {
+void SwitchTracker::end_wait(State& state, uint64_t end_ns, bool is_open) {
   if (!has_off_cpu_ || !state.row.valid()) return;
   if (end_ns < state.since_ns) {
     diagnostics().add("clock_went_back", Severity::kError, "intervals on or off a CPU that end before they start");
@@ -138,13 +138,7 @@ void SwitchTracker::end_wait(const State& state, uint64_t end_ns, bool is_open) 
   }
   profile::OffCpuInterval off{.thread = state.row, .start_ns = begin_of(state, end_ns), .end_ns = end_ns, .cpu = state.cpu,
                               .is_open = is_open};
-  if (state.stack) {
-    off.site = state.stack->site;
-    off.end = state.stack->end;
-    off.weight = state.stack->weight;
-  } else {
-    count_missing_stack(state, off);
-  }
+  set_stack(state, off);
   if (state.is_runnable) off.woken_ns = off.start_ns;
   else if (state.woken.time_ns) off.woken_ns = std::clamp(state.woken.time_ns, off.start_ns, end_ns);
   off.waker = row_of(state.woken.waker);
@@ -156,16 +150,26 @@ void SwitchTracker::end_wait(const State& state, uint64_t end_ns, bool is_open) 
   builder_.profile().off_cpu.push_back(off);
 }
 
-void SwitchTracker::count_missing_stack(const State& state, profile::OffCpuInterval& off) {
+void SwitchTracker::set_stack(State& state, profile::OffCpuInterval& off) {
+  std::optional<WaitStack>& last = state.is_runnable ? state.last_preempted : state.last_waiting;
+  if (state.stack) last = state.stack;
+  else do_without_stack(state, off);
+  const std::optional<WaitStack>& stack = off.is_borrowed ? last : state.stack;
+  if (!stack) return;
+  off.site = stack->site;
+  off.end = stack->end;
+}
+
+void SwitchTracker::do_without_stack(const State& state, profile::OffCpuInterval& off) {
   if (!state.had_stack_source) {
     if (!state.is_runnable)
       diagnostics().add("off_cpu_began_before", Severity::kInfo,
                         "waits that began before the recording, so that their stacks and classes are not known");
   } else if (is_thinned_) {
-    off.weight = 0;
+    off.is_borrowed = true;
     diagnostics().add("off_cpu_stacks_thinned", Severity::kNotice,
-                      "waits without a stack of their own, because there were more than 5,000 switches a second; those "
-                      "taken count for them");
+                      "waits without a stack of their own, because there were more than 5,000 switches a second: they "
+                      "count for their thread's last one");
   } else {
     diagnostics().add("off_cpu_without_stack", Severity::kNotice, "waits without a stack, which count on [unknown]");
   }

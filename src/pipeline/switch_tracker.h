@@ -20,7 +20,7 @@ namespace cprof::pipeline {
 struct WaitStack {
   profile::CallSiteId site{};  // invalid: not known
   profile::StackEnd end = profile::StackEnd::kNotUnwound;
-  uint32_t weight = 1;  // how many switches it stands for
+  uint64_t period = 1;  // one of so many switches had its stack taken
 };
 
 // The thread of an event. first_ns: when it began, or the run when that was later.
@@ -73,6 +73,8 @@ class SwitchTracker {
     bool is_runnable = false;  // it never waited: preempted, or not yet run
     bool had_stack_source = false;
     std::optional<WaitStack> stack = {};
+    // Of its last waits, where stacks are thinned: of a preemption, of any other.
+    std::optional<WaitStack> last_preempted = {}, last_waiting = {};
     Waking woken = {};
     // While on a CPU: what a switch-out to come will need.
     std::optional<WaitStack> next_stack = {};
@@ -83,8 +85,9 @@ class SwitchTracker {
   // When a stretch that ends at end_ns began, as far as the profile reaches back: it may keep its last seconds only.
   uint64_t begin_of(const State& state, uint64_t end_ns) const;
   void end_on_cpu(const State& state, uint64_t end_ns, uint32_t cpu, bool preempted);
-  void end_wait(const State& state, uint64_t end_ns, bool is_open);
-  void count_missing_stack(const State& state, profile::OffCpuInterval& off);
+  void end_wait(State& state, uint64_t end_ns, bool is_open);
+  void set_stack(State& state, profile::OffCpuInterval& off);
+  void do_without_stack(const State& state, profile::OffCpuInterval& off);
   profile::ThreadId row_of(const event::Task& waker) const;
   Diagnostics& diagnostics() { return builder_.profile().diagnostics; }
 

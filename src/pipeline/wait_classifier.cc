@@ -15,7 +15,7 @@ using profile::WaitClass;
 class Classifier {
  public:
   Classifier(const profile::Profile& profile, const object::KernelSymbols* symbols)
-      : profile_(profile), symbols_(symbols), known_(profile.sites.size()), last_(profile.threads.size()) {}
+      : profile_(profile), symbols_(symbols), known_(profile.sites.size()) {}
 
   void classify(profile::OffCpuInterval& off) {
     if (off.woken_ns == off.start_ns) {  // told by the switch itself, whatever the stack
@@ -23,11 +23,8 @@ class Classifier {
       return;
     }
     const auto from_stack = class_of(off.site);
-    off.is_guessed = !from_stack;
-    // Where stacks were thinned, a wait without one is taken for another of what its thread last waited for.
-    auto& of_thread = last_[off.thread.index()];
-    off.wait_class = from_stack.value_or(off.weight == 0 ? of_thread.value_or(WaitClass::kOther) : WaitClass::kOther);
-    if (from_stack) of_thread = from_stack;
+    off.is_guessed = off.is_borrowed || !from_stack;
+    off.wait_class = from_stack.value_or(WaitClass::kOther);
   }
 
  private:
@@ -62,8 +59,7 @@ class Classifier {
 
   const profile::Profile& profile_;
   const object::KernelSymbols* symbols_;
-  std::vector<Known> known_;                    // by site
-  std::vector<std::optional<WaitClass>> last_;  // by thread
+  std::vector<Known> known_;  // by site
   std::vector<std::string_view> names_;
 };
 
@@ -71,7 +67,6 @@ class Classifier {
 
 void classify_waits(profile::Profile& profile, StackInterner& interner) {
   if (profile.off_cpu.empty()) return;
-  // In the order of time within each thread.
   Classifier classifier(profile, interner.kernel_symbols());
   for (profile::OffCpuInterval& off : profile.off_cpu) classifier.classify(off);
 }

@@ -1,5 +1,6 @@
 #include "profile/profile.h"
 
+#include <algorithm>
 #include <array>
 
 namespace cprof::profile {
@@ -48,9 +49,7 @@ std::string_view name_of(WaitClass wait_class) {
 }
 
 int64_t off_cpu_value(const OffCpuInterval& interval) {
-  int64_t value = 0;
-  if (__builtin_mul_overflow(interval.duration_ns(), interval.weight, &value)) return INT64_MAX;
-  return value;
+  return static_cast<int64_t>(std::min<uint64_t>(interval.duration_ns(), INT64_MAX));
 }
 
 CallSiteId user_part(const Profile& profile, CallSiteId site) {

@@ -178,9 +178,9 @@ struct OffCpuInterval {
   StackEnd end = StackEnd::kNotUnwound;        // of that stack
   ThreadId waker{};                            // invalid: an interrupt, unknown, or a thread outside the profile
   uint32_t cpu = 0;                            // that it left
-  uint32_t weight = 1;  // how many its stack stands for where stacks were thinned; 0: another's stands for it
-  bool is_guessed = false;  // no kernel stack told the class
-  bool is_open = false;     // cut by the end of the run or of the thread
+  bool is_borrowed = false;  // stacks were thinned: this one is of an earlier switch of the thread
+  bool is_guessed = false;   // no kernel stack of its own told the class
+  bool is_open = false;      // cut by the end of the run or of the thread
 
   uint64_t runnable_ns() const { return woken_ns == 0 ? end_ns : woken_ns; }  // when the second part begins
   uint64_t duration_ns() const { return end_ns - start_ns; }
@@ -242,7 +242,7 @@ struct Profile {
   bool timed() const { return !samples.empty() || !off_cpu.empty(); }
 };
 
-// What an interval adds to the metric offcpu, in nanoseconds: its duration, as often as its stack stands for.
+// What an interval adds to the metric offcpu: nanoseconds.
 int64_t off_cpu_value(const OffCpuInterval& interval);
 // The stack without its kernel frames: where a thread goes on when it is back on a CPU. Invalid when nothing is left.
 CallSiteId user_part(const Profile& profile, CallSiteId site);

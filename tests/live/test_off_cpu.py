@@ -87,10 +87,13 @@ class Waits(OffCpu):
 
     def test_durations_of_each_wait_by_its_function(self):
         off = self.convert_folded("--weight", "offcpu", "--by", "thread")
+        wall = self.convert_folded("--weight", "wall", "--by", "thread")
         for kind in CLASSES:
             _, total, cpu = self.measured[kind]
-            stacks = off.only(lambda frames: frames[1] == f"wait-{kind}" and holds_in_order(frames, [f"wait_{kind}"]))
-            self.near(1000 * stacks.total, total - cpu, f"off the CPU in wait_{kind}")
+            in_function = lambda frames: frames[1] == f"wait-{kind}" and holds_in_order(frames, [f"wait_{kind}"])
+            self.near(1000 * wall.only(in_function).total, total, f"wall time of wait_{kind}")
+            if kind in LONG:  # the others run much between their waits, and a machine may be taken away while they do
+                self.near(1000 * off.only(in_function).total, total - cpu, f"off the CPU in wait_{kind}")
 
     def test_classes(self):
         states = States(self.trace())
@@ -105,13 +108,12 @@ class Waits(OffCpu):
                 if wanted != "futex":  # the barrier before each round is one too
                     self.assertLessEqual(in_class, 1.05 * total, f"{thread} waits for {wanted}")
             else:
-                self.near(in_class, total - cpu - self.runnable_in(kind), f"{thread} waits for {wanted}")
-
-    def runnable_in(self, kind):
-        """How long the thread was off the CPU in its function without waiting: what --weight offcpu has beyond its class."""
-        off = self.convert_folded("--weight", "offcpu", "--by", "thread")
-        whole = off.only(lambda frames: frames[1] == f"wait-{kind}" and holds_in_order(frames, [f"wait_{kind}"])).total * 1000
-        return max(0, whole - States(self.trace()).of(f"wait-{kind}", CLASSES[kind]))
+                off = self.convert_folded("--weight", "offcpu", "--by", "thread")
+                here = off.only(lambda frames: frames[1] == thread and holds_in_order(frames, [f"wait_{kind}"]))
+                self.assertLessEqual(in_class, 1.05 * 1000 * here.total + 1e6, f"{thread} waits for {wanted}")
+                self.assertGreaterEqual(in_class + states.of(thread, "sched"), 0.95 * 1000 * here.total,
+                                        f"{thread} waits for {wanted}, and is runnable else")
+                self.assertGreater(in_class, 0, f"{thread} waits for {wanted}")
 
     def test_a_pair_that_shares_a_cpu_is_runnable_not_waiting(self):
         states = States(self.trace())
@@ -201,7 +203,7 @@ class Limits(OffCpu):
         for thread in ("ping", "pong"):
             exact = sum(time for state, time in states.time[thread].items() if state != "on CPU")
             mine = 1000 * off.only(lambda frames: frames[1] == thread).total
-            self.near(mine, exact, f"{thread}: thinned stacks", share=0.2, slack_ns=20e6)
+            self.near(mine, exact, f"{thread}: thinned stacks", share=0.01)
 
     def test_no_kernel_stacks(self):
         """Times and user stacks stay; the class of what blocked is not known then."""

@@ -117,8 +117,7 @@ Result<void> write_timed(const Profile& profile, profile::MetricId metric, TextW
   const profile::MetricId off_metric = analyze::find_metric(profile, profile::kOffCpuMetric);
   std::vector<const profile::OffCpuInterval*> waits;
   if (counts_off_cpu(profile, off_metric) && (!metric.valid() || metric == off_metric))
-    for (const profile::OffCpuInterval& off : profile.off_cpu)
-      if (off.weight != 0) waits.push_back(&off);
+    for (const profile::OffCpuInterval& off : profile.off_cpu) waits.push_back(&off);
   std::ranges::stable_sort(waits, {}, &profile::OffCpuInterval::start_ns);
   auto wait = waits.begin();
   for (const profile::Sample& sample : profile.samples) {
