@@ -107,8 +107,7 @@ void SwitchTracker::renumber(const profile::Renumbering& map) {
   };
   for (auto& [tid, state] : threads_) {
     if (state.row.valid()) state.row = map.threads[state.row.index()];
-    move_site(state.stack);
-    move_site(state.next_stack);
+    for (auto* stack : {&state.stack, &state.next_stack, &state.last_preempted, &state.last_waiting}) move_site(*stack);
   }
 }
 

@@ -52,8 +52,8 @@ class SwitchTracker {
   template <typename Visit>
   void for_each_site(Visit&& visit) const {
     for (const auto& [tid, state] : threads_)
-      for (const auto& stack : {state.stack, state.next_stack})
-        if (stack && stack->site.valid()) visit(stack->site);
+      for (const auto* stack : {&state.stack, &state.next_stack, &state.last_preempted, &state.last_waiting})
+        if (*stack && (*stack)->site.valid()) visit((*stack)->site);
   }
 
  private:

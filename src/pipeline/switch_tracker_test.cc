@@ -37,7 +37,7 @@ class Switches : public testing::Test {
   }
   void in(int32_t tid, uint64_t ms) { tracker.on_in(who(tid), {.time_ns = ms * kMs, .task = {10, tid}}); }
   void stack(int32_t tid, uint64_t period = 1, uint32_t site = 0) {
-    while (b.profile().sites.size() <= site) b.site({}, b.location({.address = b.profile().sites.size() + 1}));
+    for (size_t i = b.profile().sites.size(); i <= site; ++i) b.site({}, b.location({.address = i + 1, .file_address = i + 1}));
     tracker.on_stack(who(tid), {.site = profile::CallSiteId(site), .period = period});
   }
   void wake(int32_t tid, uint64_t ms, event::Task waker = {}) {

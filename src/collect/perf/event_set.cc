@@ -196,7 +196,7 @@ Result<void> EventSet::open_samplers(CpuRing& ring, int32_t tid, std::vector<Fd>
   int leader = -1;
   for (size_t metric = 0; metric < specs_.size(); metric++) {
     const EventSpec& spec = specs_[metric];
-    perf_event_attr attr = sampling_attr(spec, choices);
+    perf_event_attr attr = attr_for(spec, choices);
     bool skipped = false;
     Fd fd = TRY(open_event(attr, {spec.metric.name, tid, ring.cpu}, skipped, spec.is_read_only() ? leader : -1));
     if (skipped) return {};
