@@ -191,11 +191,11 @@ Result<void> EventSet::share_ring(const Fd& event, const Fd& owner) {
 
 Result<void> EventSet::open_samplers(CpuRing& ring, int32_t tid, std::vector<Fd>& into) {
   AttrChoices choices = choices_;
-  choices.start_disabled = !started_;
   if (options_.delay_ns || started_) choices.enable_on_exec = false;
   int leader = -1;
   for (size_t metric = 0; metric < specs_.size(); metric++) {
     const EventSpec& spec = specs_[metric];
+    choices.start_disabled = !started_ || spec.leads_group;
     perf_event_attr attr = attr_for(spec, choices);
     bool skipped = false;
     Fd fd = TRY(open_event(attr, {spec.metric.name, tid, ring.cpu}, skipped, spec.is_read_only() ? leader : -1));
@@ -204,6 +204,10 @@ Result<void> EventSet::open_samplers(CpuRing& ring, int32_t tid, std::vector<Fd>
     note_id(fd, attr, spec.woken_tid_offset ? event::kNoMetric : static_cast<uint32_t>(metric), spec.woken_tid_offset);
     if (spec.leads_group) leader = fd.get();
     into.push_back(std::move(fd));
+    // What joins a group that runs already is not counted: its leader starts after its last member.
+    bool is_last = metric + 1 == specs_.size() || !specs_[metric + 1].is_read_only();
+    if (started_ && leader >= 0 && is_last) api_.control(leader, PERF_EVENT_IOC_ENABLE, 0);
+    if (is_last) leader = -1;
   }
   return {};
 }
