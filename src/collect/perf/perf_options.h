@@ -32,6 +32,8 @@ struct PerfOptions {
   bool kernel = true;
   bool inherit = true;                  // follow threads and children made later
   uint32_t ring_pages = 0;              // data pages per CPU, a power of two; 0: as many as fit the purpose
+  bool side_band_only = false;          // no samples: another backend takes them
+  bool switches = true;                 // every switch of a thread from and to a CPU
   uint64_t delay_ns = 0;                // sampling begins this long after start(); the side band at once
 
   // Where the machine describes itself; tests point these elsewhere.

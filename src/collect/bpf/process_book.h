@@ -1,0 +1,59 @@
+// Follows every process's mappings by the side band's events and tells them to the BPF programs. Called by BpfCollector,
+// on its thread: apply() for each event in time order, publish() when everything up to a time has been applied.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "base/result.h"
+#include "collect/bpf/mapping_ranges.h"
+#include "collect/bpf/module_book.h"
+#include "collect/bpf/sampler_maps.h"
+#include "event/event.h"
+#include "space/tracker.h"
+
+namespace cprof::collect {
+
+class ProcessBook {
+ public:
+  // makes_tables: for few processes, tables of all that they map are made before anyone asks.
+  ProcessBook(SamplerMaps& maps, ModuleBook& modules, bool makes_tables, Diagnostics& diagnostics);
+
+  void apply(const event::Event& event);
+  // seen_ns: everything that happened until then has been applied.
+  void publish(uint64_t seen_ns);
+  // The biases of mappings may have changed.
+  void publish_all_again();
+
+ private:
+  struct Told {
+    MappingRanges::Range range;
+    std::vector<sampler_mapping> mappings;
+    uint32_t epoch = 0;
+  };
+
+  void on(const event::Mmap& mmap);
+  void on(const event::Comm& comm);
+  void on(const event::Fork& fork);
+  void on(const event::Exit& exit);
+  void tell(space::Process& process, uint64_t seen_ns);
+  bool place(Told& told, std::vector<sampler_mapping> mappings, uint64_t seen_ns);
+  std::vector<sampler_mapping> mappings_of(space::Process& process);
+  void forget(int32_t pid, uint64_t now_ns);
+
+  SamplerMaps& maps_;
+  ModuleBook& modules_;
+  bool makes_tables_;
+  Diagnostics& diagnostics_;
+  space::Tracker tracker_;
+  MappingRanges ranges_;
+  std::set<int32_t> changed_;
+  std::map<int32_t, uint64_t> executed_;        // when; told once more when that is surely over in the kernel
+  std::unordered_map<int32_t, Told> told_;
+};
+
+}  // namespace cprof::collect
