@@ -49,7 +49,7 @@ void add_sampling_options(CLI::App& app, RecordArguments& a) {
   app.add_option("-d,--duration", a.duration, "stop after this many seconds");
   app.add_option("--delay", a.delay, "start sampling after this many seconds");
   app.add_flag("-g", a.ignored_g, "accepted: stacks are always recorded");
-  app.add_option("--backend", a.backend, "how to sample")->check(CLI::IsMember({"auto", "bpf", "perf"}));
+  app.add_option("--backend", a.backend, "how to sample: in the kernel (bpf) or by perf events; auto: bpf where this machine can")->check(CLI::IsMember({"auto", "bpf", "perf"}));
   app.add_option("--unwind", a.unwind, "user stacks by unwind tables or by frame pointers")
       ->check(CLI::IsMember({"auto", "dwarf", "fp"}));
   app.add_option("--stack-size", a.stack_size, "bytes of stack per sample, or 'auto' (16,384, and 65,528 when that cuts stacks)");
@@ -79,7 +79,6 @@ Result<void> refuse_planned(const RecordArguments& a) {
       {!a.planned.max_size.empty(), "--max-size"},
       {!a.planned.window.empty(), "--overwrite-window"},
       {a.planned.view, "--view"},
-      {a.backend == "bpf", "--backend bpf"},
       {a.output.weight == "offcpu", "--weight offcpu"},
   };
   for (const std::string& event : a.events)
@@ -142,6 +141,9 @@ Result<session::RecordOptions> to_session(RecordArguments& a) {
   if (a.duration < 0 || a.delay < 0) return fail("--duration and --delay take seconds, not less than 0");
   if (a.duration > 0) options.duration_s = a.duration;
   if (a.max_depth == 0) return fail("--max-depth: at least 1");
+  options.backend = a.backend == "bpf"    ? session::Backend::kBpf
+                    : a.backend == "perf" ? session::Backend::kPerf
+                                          : session::Backend::kAuto;
   options.delay_s = a.delay;
   options.events = a.events;
   options.cpus = a.cpus;

@@ -51,9 +51,7 @@ Result<collect::PerfTarget> perf_target(const Target& target, const std::string&
   return result;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options) {
+Result<std::unique_ptr<RunningCollector>> make_perf(const RecordOptions& options) {
   collect::PerfOptions perf;
   perf.target = TRY(perf_target(options.target, options.cpus));
   perf.events = options.events;
@@ -69,6 +67,13 @@ Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& op
   perf.delay_ns = static_cast<uint64_t>(options.delay_s * 1e9);
   uint64_t freq_hz = perf.freq_hz;
   return std::make_unique<PerfRun>(TRY(collect::PerfCollector::make(std::move(perf))), freq_hz);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options) {
+  if (options.backend == Backend::kBpf) return fail("--backend bpf: this build has no BPF backend; use --backend perf");
+  return make_perf(options);
 }
 
 }  // namespace cprof::session

@@ -29,9 +29,12 @@ struct Output {
   const format::FormatInfo* format = nullptr;
 };
 
+enum class Backend : uint8_t { kAuto, kBpf, kPerf };  // kAuto: bpf where this machine can, else perf
+
 struct RecordOptions {
   Target target;
   std::vector<std::string> events;    // empty: cycles where the machine has them, else cpu-clock
+  Backend backend = Backend::kAuto;
   uint64_t freq_hz = 0;               // 0: 999 for a command, 199 for what runs already
   bool max_freq = false;
   uint64_t period = 0;                // overrides freq_hz

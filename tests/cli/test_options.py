@@ -44,9 +44,15 @@ class Options(harness.Live):
 class NotYet(Options):
     def test_options_of_record_for_later(self):
         for option in (["--rotate", "10s"], ["--max-size", "1M"], ["--overwrite-window", "5s"], ["--view"], ["--off-cpu"],
-                       ["--with-offcpu"], ["--backend", "bpf"], ["--weight", "offcpu"], ["-e", "{cycles,instructions}"]):
+                       ["--with-offcpu"], ["--weight", "offcpu"], ["-e", "{cycles,instructions}"]):
             self.assert_refused("record", *option, "--", "true", saying="not supported yet")
         self.assert_refused("record", "--container", "web", saying="not supported yet")
+        self.assert_no_leftovers()
+
+    def test_backends(self):
+        self.assert_refused("record", "--backend", "bpf", "--", "true", status=1, saying="no BPF backend")
+        self.assert_refused("record", "--backend", "ebpf", "--", "true", saying="--backend")
+        self.assert_refused("perf", "--backend", "bpf", "--", "true", saying="--backend")
         self.assert_no_leftovers()
 
     def test_metric_that_is_not_recorded(self):
