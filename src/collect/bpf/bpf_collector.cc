@@ -86,7 +86,9 @@ Result<std::unique_ptr<BpfCollector>> BpfCollector::make(BpfOptions options) {
   TRY(SamplerObject::check_kernel());
   options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, SAMPLER_MAX_DEPTH);
   auto side = TRY(PerfCollector::make(side_band_options(options)));
-  return std::unique_ptr<BpfCollector>(new BpfCollector(std::move(options), std::move(side)));
+  std::unique_ptr<BpfCollector> collector(new BpfCollector(std::move(options), std::move(side)));
+  TRY(collector->load());
+  return collector;
 }
 
 sampler_settings BpfCollector::settings() const {
@@ -107,9 +109,15 @@ sampler_settings BpfCollector::settings() const {
 }
 
 Result<void> BpfCollector::load() {
+  const PerfTarget& target = options_.perf.target;
+  wide_ = target.all_cpus || !target.cgroup.empty();
   object_ = TRY(SamplerObject::load(settings()));
   modules_ = std::make_unique<ModuleBook>(*object_, diagnostics_);
   processes_ = std::make_unique<ProcessBook>(*object_, *modules_, !wide_, diagnostics_);
+  return {};
+}
+
+Result<void> BpfCollector::attach() {
   if (!options_.perf.target.cgroup.empty()) {
     Fd cgroup(::open(options_.perf.target.cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!cgroup) return fail_errno("cgroup " + options_.perf.target.cgroup);
@@ -155,11 +163,10 @@ Result<void> BpfCollector::open_samplers(int cpu) {
 
 Result<void> BpfCollector::open(event::EventSink& sink) {
   sink_ = &sink;
-  const PerfTarget& target = options_.perf.target;
-  wide_ = target.all_cpus || !target.cgroup.empty();
-  TRY(load());
+  TRY(attach());
   TRY(side_->open(*side_band_));
-  TRY(object_->add_rings(TRY(read_cpu_list(options_.perf.online_cpus_path))));
+  std::vector<int> online = TRY(read_cpu_list(options_.perf.online_cpus_path));
+  TRY(object_->add_rings(online));
   TRY(name_tasks());
   for (int cpu : side_->cpus()) TRY(open_samplers(cpu));
   processes_->publish(monotonic_ns());

@@ -24,7 +24,7 @@ namespace cprof::collect {
 
 class BpfCollector final : public event::Collector {
  public:
-  // Checks the options and what the kernel offers; loads nothing yet.
+  // Checks the options and loads the programs, so that a machine which cannot is known before anything is recorded.
   static Result<std::unique_ptr<BpfCollector>> make(BpfOptions options);
   ~BpfCollector() override;
 
@@ -46,6 +46,7 @@ class BpfCollector final : public event::Collector {
   BpfCollector(BpfOptions options, std::unique_ptr<PerfCollector> side);
   sampler_settings settings() const;
   Result<void> load();
+  Result<void> attach();
   Result<void> name_tasks();
   Result<void> open_samplers(int cpu);
   Result<void> follow_cpus();

@@ -180,8 +180,9 @@ __attribute__((noinline)) int walk_frame(uint32_t slot) {
 }
 
 static long walk_frame_again(uint32_t index, void *slot) {
-  (void)index;
-  return walk_frame(*(uint32_t *)slot);
+  int is_over = walk_frame(*(uint32_t *)slot);
+  asm volatile("" : "+r"(is_over));  /* the verifier does not know that it is 0 or 1 */
+  return is_over != 0;
 }
 
 /* ---- the stack of the current task ---- */

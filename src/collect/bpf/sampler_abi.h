@@ -148,8 +148,7 @@ struct sampler_sample {
   uint32_t flags;
 };
 
-/* user addresses, leaf first, then kernel addresses, leaf first. An address that was interrupted, behind a signal frame,
- * is given plus one: like a return address it is looked up one lower. */
+/* user addresses, leaf first, then kernel addresses, leaf first. */
 struct sampler_stack {
   struct sampler_header header;
   uint32_t user, kernel;

@@ -38,7 +38,7 @@ class Messages {
       std::string_view line = text.substr(0, end);
       text.remove_prefix(std::min(end + 1, text.size()));
       bool is_frame = line.empty() || line.find("LOG --") != line.npos || line.starts_with("processed ") ||
-                      line.find("failed to load") != line.npos || line.starts_with("verification time") ||
+                      line.find("failed to load") != line.npos || line.starts_with("verification time") || line.starts_with(";") ||
                       line.starts_with("stack depth");
       if (!is_frame) best = line;
     }
@@ -48,8 +48,14 @@ class Messages {
  private:
   static int print(libbpf_print_level level, const char* format, va_list arguments) {
     if (!current_ || level == LIBBPF_DEBUG || current_->text_.size() > kMostMessages) return 0;
-    char line[2048];
-    vsnprintf(line, sizeof(line), format, arguments);
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(nullptr, 0, format, again);
+    va_end(again);
+    if (length <= 0) return 0;
+    std::string line(static_cast<size_t>(length) + 1, '\0');
+    vsnprintf(line.data(), line.size(), format, arguments);
+    line.pop_back();
     current_->text_ += line;
     return 0;
   }
@@ -110,9 +116,6 @@ Result<void> SamplerObject::open_and_load(const sampler_settings& settings) {
   for (const char* name : {"on_switch", "on_wakeup"})
     bpf_program__set_autoload(bpf_object__find_program_by_name(object_, name), settings.off_cpu);
   if (int error = bpf_object__load(object_)) return bpf_failure("loading the program", -error, &messages);
-  control_ = static_cast<sampler_control*>(
-      const_cast<void*>(bpf_map__initial_value(bpf_object__find_map_by_name(object_, ".data.control"), &size)));
-  if (!control_ || size < sizeof(*control_)) return fail("bpf: the loaded program has no control block");
   return {};
 }
 
@@ -131,6 +134,7 @@ Result<void> SamplerObject::map_tables() {
               SAMPLER_MAX_MODULES};
   mappings_ = {static_cast<sampler_mapping*>(TRY(map_memory(map_fd("mappings"), SAMPLER_MAX_MAPPINGS * sizeof(sampler_mapping)))),
                SAMPLER_MAX_MAPPINGS};
+  control_ = static_cast<sampler_control*>(TRY(map_memory(map_fd(".data.control"), static_cast<size_t>(sysconf(_SC_PAGESIZE)))));
   return {};
 }
 

@@ -192,9 +192,8 @@ CP_INLINE int walk_enter_frame(struct user_walk *walk, uint64_t *frames) {
   if (!is_mapped && walk->depth && walk->pc < WALK_NULL_PAGE) return walk_stop(walk, SAMPLER_END_COMPLETE);
   if (!is_mapped && walk->depth) return walk_ask(walk, SAMPLER_END_NO_MAPPING);
   if (walk->depth >= walk->max_depth) return walk_stop(walk, SAMPLER_END_MAX_DEPTH);
-  uint64_t address = walk->pc + (walk->exact && walk->depth ? 1 : 0);
-  frames[walk->depth & (SAMPLER_MAX_DEPTH - 1)] = address;
-  walk->hash = walk_mix(walk->hash, address);
+  frames[walk->depth & (SAMPLER_MAX_DEPTH - 1)] = walk->pc;
+  walk->hash = walk_mix(walk->hash, walk->pc);
   walk->depth++;
   return is_mapped ? 0 : walk_ask(walk, SAMPLER_END_NO_MAPPING);
 }
@@ -218,11 +217,6 @@ CP_INLINE int walk_advance(struct user_walk *walk, uint64_t *frames) {
   if (has_row && walk_is_behind_trampoline(walk, module, offset, &row)) return walk_ask(walk, SAMPLER_END_BAD_UNWIND_INFO);
   const cp_rule *rule = has_row ? walk_rule(row.rule) : 0;
   if (!rule || rule->cfa_kind == CP_CFA_NONE) return walk_gap_step(walk, &row);
-  if (rule->cfa_kind == CP_CFA_SIGNAL && !walk->exact) {
-    /* The kernel made the handler return to the trampoline's first byte: no call is before it. */
-    uint32_t last = (walk->depth - 1) & (SAMPLER_MAX_DEPTH - 1);
-    if (last) frames[last] = walk->pc + 1;
-  }
   return walk_rule_step(walk, rule);
 }
 
