@@ -19,6 +19,7 @@
 #include "collect/perf/open_error.h"
 #include "collect/perf/perf_api.h"
 #include "collect/perf/running_tasks.h"
+#include "event/perf_record.h"
 
 namespace cprof::collect {
 namespace {
@@ -103,6 +104,7 @@ sampler_settings BpfCollector::settings() const {
                                                                        : SAMPLER_USER_NONE;
   settings.inherit = perf.inherit;
   settings.snapshots = 1;
+  settings.let_through = static_cast<bool>(options_.perf_tap);
   settings.count_only = options_.count_only;
   settings.off_cpu = options_.off_cpu;
   return settings;
@@ -148,14 +150,20 @@ Result<void> BpfCollector::name_tasks() {
 }
 
 Result<void> BpfCollector::open_samplers(int cpu) {
-  AttrChoices choices{.stack_mode = StackMode::kNone, .kernel = side_->may_sample_kernel(), .inherit = false,
+  AttrChoices choices{.stack_mode = options_.perf_tap ? StackMode::kDwarf : StackMode::kNone,
+                      .stack_bytes = event::kMaxStackBytes,
+                      .kernel = side_->may_sample_kernel(),
+                      .inherit = false,
                       .start_disabled = true};
   for (uint32_t metric = 0; metric < side_->events().size(); metric++) {
     const EventSpec& spec = side_->events()[metric];
-    int fd = kernel_perf_api().open(sampling_attr(spec, choices), -1, cpu, 0);
+    perf_event_attr attr = sampling_attr(spec, choices);
+    int fd = kernel_perf_api().open(attr, -1, cpu, 0);
     if (fd == -ENODEV) return {};  // the CPU went offline
     if (fd < 0) return std::unexpected(open_error({spec.metric.name, -1, cpu}, -fd, options_.perf));
-    TRY(object_->attach_sampler(Fd(fd), metric));
+    Fd event(fd);
+    if (options_.perf_tap) TRY(options_.perf_tap(fd, attr));
+    TRY(object_->attach_sampler(std::move(event), metric));
   }
   sampled_cpus_.push_back(cpu);
   return {};
