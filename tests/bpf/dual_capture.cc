@@ -1,4 +1,4 @@
-// dual_capture [-v] PROGRAM ARGS...: runs a command under the BPF sampler, whose perf events also give perf's own sample
+// dual_capture [-v] PROGRAM ARGS... | dual_capture [-v] -a SECONDS: runs a command, or the whole machine, under the BPF sampler, whose perf events also give perf's own sample
 // of the same moment (registers and 64 KB of stack), and compares each stack that the BPF program walked with what the
 // snapshot unwinder makes of perf's. Prints one line of counts; status 1 when a stack differs.
 //
@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <unordered_map>
 
@@ -24,6 +25,12 @@ using namespace cprof;
 constexpr size_t kRingPages = 4096;
 constexpr uint64_t kSameMomentNs = 2'000'000;
 
+uint64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
 struct BpfSample {
   uint64_t time_ns, ip, stack_id;
 };
@@ -31,42 +38,15 @@ struct PerfSample {
   uint64_t time_ns;
   event::Task task;
   uint64_t ip;
-  std::vector<std::byte> record;
+  std::vector<uint64_t> frames;
+  profile::StackEnd end;
 };
 struct Walked {
   std::vector<uint64_t> frames;
   event::WalkEnd end;
 };
 
-// What the collector delivers; mappings are kept as the last image has them.
-class Sink : public event::EventSink {
- public:
-  Result<void> begin(const event::SessionInfo&) override { return {}; }
-  Result<void> finish(uint64_t) override { return {}; }
-  Result<void> on_event(const event::Event& event) override {
-    if (const auto* sample = std::get_if<event::Sample>(&event)) {
-      if (sample->snapshot) snapshots++;
-      else if (sample->ip) samples[sample->task.tid].push_back({sample->time_ns, sample->ip, sample->stack_id});
-    } else if (const auto* def = std::get_if<event::StackDef>(&event)) {
-      stacks[def->id] = {{def->user_chain.begin(), def->user_chain.end()}, def->user_end};
-    } else if (const auto* mmap = std::get_if<event::Mmap>(&event)) {
-      tracker.apply(*mmap);
-    } else if (const auto* comm = std::get_if<event::Comm>(&event)) {
-      tracker.apply(*comm);
-      if (comm->exec) executed_ns = comm->time_ns;
-    } else if (const auto* fork = std::get_if<event::Fork>(&event)) {
-      tracker.apply(*fork);
-    }
-    return {};
-  }
-
-  std::map<int32_t, std::vector<BpfSample>> samples;  // by thread, in time order
-  std::unordered_map<uint64_t, Walked> stacks;
-  space::Tracker tracker;
-  uint64_t snapshots = 0, executed_ns = 0;
-};
-
-// Perf's own samples of the same events.
+// Perf's own samples of the same events, as bytes in time order.
 class PerfRings {
  public:
   Result<void> add(int fd, const perf_event_attr& attr) {
@@ -74,24 +54,74 @@ class PerfRings {
     decoder.add_layout(event::layout_of(attr, 0), {});
     return {};
   }
-  void read(std::vector<PerfSample>& into) {
+  void read() {
     for (collect::Ring& ring : rings_) {
       ring.look_at_head();
-      while (auto record = ring.next()) {
-        event::Event event;
-        if (decoder.decode(*record, event) != event::DecodeOutcome::kEvent) continue;
-        if (const auto* lost_event = std::get_if<event::Lost>(&event)) lost += lost_event->count;
-        if (const auto* sample = std::get_if<event::Sample>(&event))
-          into.push_back({sample->time_ns, sample->task, sample->ip, {record->begin(), record->end()}});
-      }
+      while (auto record = ring.next()) records.emplace(decoder.time_of_record(*record), std::vector(record->begin(), record->end()));
       ring.release(ring.cursor());
     }
   }
   event::RecordDecoder decoder;
-  uint64_t lost = 0;
+  std::multimap<uint64_t, std::vector<std::byte>> records;
 
  private:
   std::vector<collect::Ring> rings_;
+};
+
+// What the collector delivers; between its events perf's samples are unwound with the mappings of their time.
+class Sink : public event::EventSink {
+ public:
+  explicit Sink(PerfRings& rings) : rings_(rings) {}
+
+  Result<void> begin(const event::SessionInfo&) override { return {}; }
+  Result<void> finish(uint64_t) override { return on_round(UINT64_MAX); }
+  Result<void> on_round(uint64_t time_ns) override {
+    while (!rings_.records.empty() && rings_.records.begin()->first <= time_ns) {
+      unwind(rings_.records.begin()->second);
+      rings_.records.erase(rings_.records.begin());
+    }
+    return {};
+  }
+  Result<void> on_event(const event::Event& event) override {
+    TRY(on_round(event::time_of(event)));
+    std::visit([this](const auto& e) { on(e); }, event);
+    return {};
+  }
+
+  std::map<int32_t, std::vector<BpfSample>> samples;  // by thread, in time order
+  std::vector<PerfSample> perf;
+  std::unordered_map<uint64_t, Walked> stacks;
+  uint64_t snapshots = 0, lost = 0;
+
+ private:
+  void on(const event::Sample& sample) {
+    if (sample.snapshot) snapshots++;
+    else samples[sample.task.tid].push_back({sample.time_ns, sample.ip, sample.stack_id});
+  }
+  void on(const event::StackDef& def) { stacks[def.id] = {{def.user_chain.begin(), def.user_chain.end()}, def.user_end}; }
+  void on(const event::Mmap& mmap) { tracker_.apply(mmap); }
+  void on(const event::Comm& comm) { tracker_.apply(comm); }
+  void on(const event::Fork& fork) { tracker_.apply(fork); }
+  void on(const event::Exit& exit) { tracker_.apply(exit); }
+  void on(const auto&) {}
+
+  void unwind(std::span<const std::byte> record) {
+    event::Event event;
+    if (rings_.decoder.decode(record, event) != event::DecodeOutcome::kEvent) return;
+    if (const auto* lost_event = std::get_if<event::Lost>(&event)) lost += lost_event->count;
+    const auto* sample = std::get_if<event::Sample>(&event);
+    if (!sample) return;
+    pipeline::UserStack stack = reader_.read(*sample, tracker_.process(sample->task.pid, sample->time_ns));
+    PerfSample& kept = perf.emplace_back(PerfSample{sample->time_ns, sample->task, sample->ip, {}, stack.end});
+    for (const unwind::Frame& frame : stack.frames) kept.frames.push_back(frame.pc);
+  }
+
+  PerfRings& rings_;
+  Diagnostics diagnostics_;
+  pipeline::Options options_;
+  space::Tracker tracker_;
+  pipeline::Modules modules_{diagnostics_};
+  pipeline::UserStackReader reader_{event::Arch::kX86_64, options_, modules_, tracker_, diagnostics_};
 };
 
 struct Counts {
@@ -108,68 +138,62 @@ const BpfSample* nearest(const std::vector<BpfSample>& samples, const PerfSample
 }
 
 // Frames that both have must be the same; then who has more, when the other did not reach the root.
-void compare(const Walked& bpf, const pipeline::UserStack& perf, Counts& counts, bool verbose, const PerfSample& sample) {
+void compare(const Walked& bpf, const PerfSample& perf, Counts& counts, bool verbose) {
   bool bpf_done = bpf.end == event::WalkEnd::kComplete, perf_done = perf.end == profile::StackEnd::kComplete;
   counts.pairs++;
+  uint64_t differed = counts.differ;
   counts.bpf_complete += bpf_done;
   counts.perf_complete += perf_done;
   size_t common = std::min(bpf.frames.size(), perf.frames.size()), same = 0;
-  while (same < common && bpf.frames[same] == perf.frames[same].pc) same++;
+  while (same < common && bpf.frames[same] == perf.frames[same]) same++;
   if (same == common && bpf.frames.size() == perf.frames.size()) counts.equal++;
   else if (same == common && !perf_done && bpf.frames.size() > common) counts.bpf_longer++;
   else if (same == common && !bpf_done && perf.frames.size() > common) counts.bpf_shorter++;
   else counts.differ++;
+  if (verbose && counts.differ > differed) fmt::print("differ: ");
   bool is_wrong = same != common || (bpf.frames.size() != perf.frames.size());
   if (!verbose || !is_wrong) return;
-  fmt::print("tid {} time {} ip {:x}: {} of {} (bpf, end {}) and {} (perf, end {})\n", sample.task.tid, sample.time_ns, sample.ip, same,
+  fmt::print("tid {} time {} ip {:x}: {} of {} (bpf, end {}) and {} (perf, end {})\n", perf.task.tid, perf.time_ns, perf.ip, same,
              bpf.frames.size(), static_cast<int>(bpf.end), perf.frames.size(), static_cast<int>(perf.end));
   for (size_t i = same > 2 ? same - 2 : 0; i < std::min(same + 3, std::max(bpf.frames.size(), perf.frames.size())); i++)
-    fmt::print("  {:2} bpf {:x} perf {:x}\n", i, i < bpf.frames.size() ? bpf.frames[i] : 0, i < perf.frames.size() ? perf.frames[i].pc : 0);
+    fmt::print("  {:2} bpf {:x} perf {:x}\n", i, i < bpf.frames.size() ? bpf.frames[i] : 0, i < perf.frames.size() ? perf.frames[i] : 0);
 }
 
-Counts compare_all(Sink& sink, PerfRings& rings, const std::vector<PerfSample>& perf, bool verbose) {
+Counts compare_all(const Sink& sink, bool verbose) {
   Counts counts;
-  Diagnostics diagnostics;
-  pipeline::Options options;
-  pipeline::Modules modules(diagnostics);
-  pipeline::UserStackReader reader(event::Arch::kX86_64, options, modules, sink.tracker, diagnostics);
-  for (const PerfSample& sample : perf) {
-    if (sample.time_ns < sink.executed_ns) continue;
+  for (const PerfSample& sample : sink.perf) {
     auto of_thread = sink.samples.find(sample.task.tid);
     if (of_thread == sink.samples.end()) continue;
     const BpfSample* bpf = nearest(of_thread->second, sample);
     auto walked = bpf ? sink.stacks.find(bpf->stack_id) : sink.stacks.end();
-    if (walked == sink.stacks.end()) {
-      counts.unpaired++;
-      continue;
-    }
-    event::Event event;
-    rings.decoder.decode(sample.record, event);
-    const auto& decoded = std::get<event::Sample>(event);
-    if (walked->second.end == event::WalkEnd::kNoRegisters) continue;
-    compare(walked->second, reader.read(decoded, sink.tracker.process(decoded.task.pid, decoded.time_ns)), counts, verbose, sample);
+    if (walked == sink.stacks.end()) counts.unpaired++;
+    else if (walked->second.end != event::WalkEnd::kNoRegisters) compare(walked->second, sample, counts, verbose);
   }
   return counts;
 }
 
-Result<int> run(std::vector<std::string> command, bool verbose) {
+Result<int> run(collect::PerfTarget target, uint64_t end_after_ns, bool verbose) {
   PerfRings rings;
-  std::vector<PerfSample> perf;
-  Sink sink;
+  Sink sink(rings);
   collect::BpfOptions options;
-  options.perf.target.command = std::move(command);
+  options.perf.target = std::move(target);
   options.perf.freq_hz = 999;
   options.perf_tap = [&](int fd, const perf_event_attr& attr) { return rings.add(fd, attr); };
   auto collector = TRY(collect::BpfCollector::make(options));
   TRY(collector->open(sink));
   TRY(collector->start());
-  while (TRY(collector->poll(10))) rings.read(perf);
-  rings.read(perf);
+  for (uint64_t begin = now_ns(); now_ns() - begin < end_after_ns;) {
+    rings.read();
+    if (!TRY(collector->poll(10))) break;
+  }
+  rings.read();
   TRY(collector->close());
-  Counts counts = compare_all(sink, rings, perf, verbose);
+  Counts counts = compare_all(sink, verbose);
   fmt::print("pairs {} equal {} bpf-longer {} bpf-shorter {} differ {} unpaired {} snapshots {} bpf-complete {} perf-complete {} perf-lost {}\n",
              counts.pairs, counts.equal, counts.bpf_longer, counts.bpf_shorter, counts.differ, counts.unpaired, sink.snapshots,
-             counts.bpf_complete, counts.perf_complete, rings.lost);
+             counts.bpf_complete, counts.perf_complete, sink.lost);
+  for (const auto& [name, entry] : collector->diagnostics().entries())
+    if (verbose) fmt::print("{} {}: {} ({})\n", name, entry.count, entry.description, entry.example);
   return counts.differ ? 1 : 0;
 }
 
@@ -177,12 +201,16 @@ Result<int> run(std::vector<std::string> command, bool verbose) {
 
 int main(int argc, char** argv) {
   bool verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
-  std::vector<std::string> command(argv + 1 + verbose, argv + argc);
-  if (command.empty()) {
-    fmt::print(stderr, "usage: dual_capture [-v] PROGRAM ARGS...\n");
+  std::vector<std::string> words(argv + 1 + verbose, argv + argc);
+  if (words.empty()) {
+    fmt::print(stderr, "usage: dual_capture [-v] PROGRAM ARGS... | -a SECONDS\n");
     return 2;
   }
-  auto status = run(std::move(command), verbose);
+  collect::PerfTarget target;
+  target.all_cpus = words[0] == "-a";
+  uint64_t end_after_ns = target.all_cpus && words.size() > 1 ? strtoull(words[1].c_str(), nullptr, 10) * 1'000'000'000 : UINT64_MAX;
+  if (!target.all_cpus) target.command = std::move(words);
+  auto status = run(std::move(target), end_after_ns, verbose);
   if (status) return *status;
   fmt::print(stderr, "dual_capture: {}\n", status.error().message);
   return 77;

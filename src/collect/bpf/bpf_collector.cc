@@ -103,7 +103,7 @@ sampler_settings BpfCollector::settings() const {
                          : perf.stack_mode == StackMode::kFramePointer ? SAMPLER_USER_FRAME_POINTERS
                                                                        : SAMPLER_USER_NONE;
   settings.inherit = perf.inherit;
-  settings.snapshots = 1;
+  settings.snapshots = settings.learn = 1;
   settings.let_through = static_cast<bool>(options_.perf_tap);
   settings.count_only = options_.count_only;
   settings.off_cpu = options_.off_cpu;
@@ -278,7 +278,8 @@ Result<bool> BpfCollector::poll(int timeout_ms) {
   drain();
   bool more = TRY(side_->poll(0));
   if (!more) return false;
-  backoff_ms_ = records_ - before >= kBusyRecords ? 1 : std::min(kMostBackoffMs, backoff_ms_ * 2);
+  bool is_urgent = records_ - before >= kBusyRecords || processes_->is_behind();
+  backoff_ms_ = is_urgent ? 1 : std::min(kMostBackoffMs, backoff_ms_ * 2);
   TRY(periodic_work());
   return true;
 }
@@ -292,7 +293,7 @@ void BpfCollector::report_losses() {
   static constexpr Row kRows[] = {
       {SAMPLER_RING_FULL_SAMPLES, Severity::kDataLoss, "lost_samples", "samples lost in the kernel's ring; lower -F"},
       {SAMPLER_RING_FULL_STACKS, Severity::kDataLoss, "bpf_lost_stacks", "stacks lost in the kernel's ring; lower -F"},
-      {SAMPLER_RING_FULL_SNAPSHOTS, Severity::kDataLoss, "bpf_lost_snapshots", "samples with a copy of the stack lost in the kernel's ring"},
+      {SAMPLER_RING_FULL_SNAPSHOTS, Severity::kInfo, "bpf_snapshots_refused", "stacks cut because a copy of them found no room in the ring"},
       {SAMPLER_RING_FULL_SWITCHES, Severity::kDataLoss, "bpf_lost_switches", "context switches lost in the kernel's ring"},
       {SAMPLER_NO_RING, Severity::kDataLoss, "bpf_no_ring", "records lost because their CPU had no ring yet"},
       {SAMPLER_COUNTS_FULL, Severity::kDataLoss, "bpf_counts_full", "samples not counted because there were too many different stacks"},

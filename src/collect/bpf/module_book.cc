@@ -21,6 +21,8 @@ std::vector<uint64_t> code_deltas(const object::ElfFile& elf) {
   return deltas;
 }
 
+sampler_file_key key_of(const event::FileId& file) { return {file.inode, file.major << 20 | file.minor, 0}; }
+
 }  // namespace
 
 ModuleBook::ModuleBook(SamplerMaps& maps, Diagnostics& diagnostics)
@@ -43,7 +45,7 @@ uint32_t ModuleBook::number_of(const space::Process& process, const space::Mappi
     module.file = mapping.file;
     module.build_id = mapping.build_id;
     module.is_vdso = mapping.kind == space::MappingKind::kVdso;
-    if (mapping.file.inode) maps_.set_file({mapping.file.inode, mapping.file.major << 20 | mapping.file.minor, 0}, it->second);
+    if (mapping.file.inode) maps_.set_file(key_of(mapping.file), it->second);
   }
   note_place(modules_[it->second], process, mapping);
   return it->second;
@@ -130,7 +132,10 @@ bool ModuleBook::make_table(uint32_t number) {
   std::vector<uint64_t> deltas = code_deltas(**elf);
   bool has_several = std::ranges::any_of(deltas, [&](uint64_t delta) { return delta != module.delta; });
   module.table = nullptr;  // the kernel has a copy
-  if (has_several) module.elf = *elf;
+  if (has_several) {
+    module.elf = *elf;
+    maps_.set_file(key_of(module.file), 0);  // one bias would not do
+  }
   return has_several;
 }
 

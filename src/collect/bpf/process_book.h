@@ -26,6 +26,8 @@ class ProcessBook {
   void apply(const event::Event& event);
   // seen_ns: everything that happened until then has been applied.
   void publish(uint64_t seen_ns);
+  // There is news that a later publish() will tell.
+  bool is_behind() const { return !changed_.empty() || !executed_.empty(); }
   // The biases of mappings may have changed.
   void publish_all_again();
 

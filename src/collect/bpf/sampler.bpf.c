@@ -59,7 +59,7 @@ struct {
 
 struct cpu_ring {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, 1 << 20);
+  __uint(max_entries, SAMPLER_RING_BYTES);
 };
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
@@ -75,6 +75,8 @@ ARRAY_OF(sent, SAMPLER_SENT_SLOTS, uint64_t);
 HASH_OF(processes, SAMPLER_MAX_PROCESSES, uint32_t, struct sampler_process);
 HASH_OF(execs, SAMPLER_MAX_PROCESSES, uint32_t, uint64_t);
 HASH_OF(tasks, SAMPLER_MAX_TASKS, uint32_t, struct sampler_task);
+HASH_OF(files, SAMPLER_MAX_MODULES, struct sampler_file_key, uint32_t);
+HASH_OF(learned, SAMPLER_LEARNING_PROCESSES, uint32_t, struct sampler_learned);
 HASH_OF(waits, SAMPLER_MAX_TASKS, uint32_t, struct sampler_wait);
 
 struct {
@@ -112,7 +114,11 @@ static inline __attribute__((always_inline)) int walk_read(void *context, uint64
 enum slot { SLOT_SAMPLE = 0, SLOT_SWITCH, SLOTS };
 
 struct scratch {
-  struct user_walk walk;
+  struct user_walk walk;                /* first: walk_learn finds the rest by it */
+  uint64_t image;                       /* of the process, as sampler_learned has it */
+  uint64_t seen_ns;                     /* what user space has told of the process is as new as this */
+  uint32_t pid;
+  uint32_t has_looked;                  /* bpf_find_vma works once in a program's run */
   struct sampler_sample sample;
   uint64_t budget_start;
   uint32_t budget_used;
@@ -130,6 +136,7 @@ struct scratch {
 
 PERCPU_OF(scratches, SLOTS, struct scratch);
 PERCPU_OF(snapshots, 1, struct sampler_snapshot);
+PERCPU_OF(learning, SLOTS, struct sampler_learned);
 PERCPU_OF(counters, SAMPLER_COUNTERS, uint64_t);
 
 static inline __attribute__((always_inline)) void count(uint32_t which) {
@@ -152,9 +159,13 @@ static inline __attribute__((always_inline)) void *ring_of_this_cpu(void) {
   return ring;
 }
 
+static inline __attribute__((always_inline)) int is_half_full(void *ring) {
+  return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > SAMPLER_RING_BYTES / 2;
+}
+
 /* Readers look by the clock; they are woken when the ring runs full, and when somebody waits for an answer. */
 static inline __attribute__((always_inline)) uint64_t wakeup_for(void *ring) {
-  return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > (1 << 19) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+  return is_half_full(ring) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
 static void walk_want_module(struct user_walk *walk, uint32_t index) {
@@ -167,10 +178,90 @@ static void walk_want_module(struct user_walk *walk, uint32_t index) {
   if (bpf_ringbuf_output(ring, &wanted, sizeof(wanted), BPF_RB_FORCE_WAKEUP) == 0) module->asked = 1;
 }
 
-static int walk_learn(struct user_walk *walk, uint64_t pc) {
-  (void)walk;
-  (void)pc;
+/* ---- mappings that user space has not told of yet ---- */
+
+struct found_code {
+  uint64_t start, end, offset;
+  struct sampler_file_key file;
+  uint32_t is_code;
+  uint32_t unused;
+};
+
+static long note_vma(struct task_struct *task, struct vm_area_struct *vma, void *context) {
+  (void)task;
+  struct found_code *found = context;
+  found->start = vma->vm_start;
+  found->end = vma->vm_end;
+  found->offset = vma->vm_pgoff << CP_PAGE_BITS;
+  found->is_code = (vma->vm_flags & CPROF_VM_EXEC) != 0;
+  struct file *file = vma->vm_file;
+  if (!file) return 0;
+  found->file.inode = file->f_inode->i_ino;
+  found->file.device = file->f_inode->i_sb->s_dev;
   return 0;
+}
+
+static inline __attribute__((always_inline)) int is_valid(const struct sampler_learned *known, const struct scratch *scratch) {
+  return known && known->image == scratch->image && known->last_ns > scratch->seen_ns;
+}
+
+static inline __attribute__((always_inline)) int recall(struct scratch *scratch, uint64_t pc) {
+  const struct sampler_learned *known = bpf_map_lookup_elem(&learned, &scratch->pid);
+  if (!is_valid(known, scratch)) return 0;
+  for (uint32_t i = 0; i < SAMPLER_MAX_LEARNED; i++) {
+    if (i >= known->count) break;
+    if (!walk_is_in(&known->mappings[i], pc)) continue;
+    scratch->walk.found = known->mappings[i];
+    return 1;
+  }
+  return 0;
+}
+
+/* The whole value is replaced at once, so that no reader sees half of it. */
+static inline __attribute__((always_inline)) void remember(struct scratch *scratch, uint32_t slot) {
+  struct sampler_learned *fresh = bpf_map_lookup_elem(&learning, &slot);
+  const struct sampler_learned *known = bpf_map_lookup_elem(&learned, &scratch->pid);
+  if (!fresh) return;
+  if (is_valid(known, scratch)) *fresh = *known;
+  else fresh->count = 0;
+  fresh->image = scratch->image;
+  fresh->last_ns = bpf_ktime_get_ns();
+  uint32_t place = fresh->count;
+  if (place >= SAMPLER_MAX_LEARNED) return;
+  fresh->mappings[place] = scratch->walk.found;
+  fresh->count = place + 1;
+  if (bpf_map_update_elem(&learned, &scratch->pid, fresh, BPF_ANY) == 0) count(SAMPLER_LEARNED);
+}
+
+/* A global function, as three places call it. 1: walk.found holds the mapping. */
+__attribute__((noinline)) int learn_mapping(uint32_t slot, uint64_t pc) {
+  struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
+  if (!scratch) return 0;
+  if (recall(scratch, pc)) return 1;
+  if (scratch->has_looked) return 0;
+  scratch->has_looked = 1;
+  struct found_code found = {};
+  long error = bpf_find_vma(bpf_get_current_task_btf(), pc, note_vma, &found, 0);
+  if (error == -16) count(SAMPLER_FIND_VMA_BUSY);  /* EBUSY */
+  if (error && error != -2) return 0;              /* ENOENT: nothing is there */
+  if (error || !found.is_code) {
+    scratch->walk.surely_unmapped = 1;
+    return 0;
+  }
+  const uint32_t *module = found.file.inode ? bpf_map_lookup_elem(&files, &found.file) : 0;
+  if (!module) return 0;
+  struct sampler_mapping *mapping = &scratch->walk.found;
+  mapping->start = found.start;
+  mapping->end = found.end;
+  mapping->bias = found.start - found.offset;
+  mapping->module = *module;
+  mapping->flags = 0;
+  remember(scratch, slot);
+  return 1;
+}
+
+static int walk_learn(struct user_walk *walk, uint64_t pc) {
+  return settings.learn ? learn_mapping(walk->context, pc) : 0;
 }
 
 /* One frame; 1: done. A global function: the verifier looks at it once, whatever calls it. */
@@ -205,7 +296,7 @@ static inline __attribute__((always_inline)) const struct sampler_process *proce
   return exec_ns && *exec_ns > process->seen_ns ? 0 : process;
 }
 
-static inline __attribute__((always_inline)) void begin_walk(struct scratch *scratch, struct task_struct *task, uint32_t pid) {
+static inline __attribute__((always_inline)) void begin_walk(struct scratch *scratch, struct task_struct *task, uint32_t pid, uint32_t slot) {
   struct user_walk *walk = &scratch->walk;
   const struct sampler_process *process = process_of(pid);
   walk->depth = walk->first = walk->count = 0;
@@ -213,10 +304,16 @@ static inline __attribute__((always_inline)) void begin_walk(struct scratch *scr
   walk->wants_snapshot = 0;
   walk->exact = walk->registers_known = 1;
   walk->found.start = walk->found.end = 0;
+  walk->context = slot;
   walk->max_depth = settings.max_depth;
   walk->hash = walk_mix(walk_mix(pid + 1, task->group_leader->start_boottime), task->self_exec_id);
   scratch->stack.epoch = 0;
+  scratch->image = walk->hash;
+  scratch->seen_ns = 0;
+  scratch->pid = pid;
+  scratch->has_looked = 0;
   if (!process) return;
+  scratch->seen_ns = process->seen_ns;
   walk->first = process->first;
   walk->count = process->count;
   walk->hash = walk_mix(walk->hash, process->epoch);
@@ -294,13 +391,14 @@ static inline __attribute__((always_inline)) uint64_t define_stack(struct scratc
 
 /* ---- samples that user space has to unwind ---- */
 
-static inline __attribute__((always_inline)) int take_budget(struct scratch *scratch) {
+/* They leave half of the ring to what is small. */
+static inline __attribute__((always_inline)) int take_budget(struct scratch *scratch, void *ring) {
   uint64_t now = scratch->sample.header.time_ns;
   if (now - scratch->budget_start > 1000000000ull) {
     scratch->budget_start = now;
     scratch->budget_used = 0;
   }
-  if (scratch->budget_used < SAMPLER_SNAPSHOTS_PER_SECOND) {
+  if (scratch->budget_used < SAMPLER_SNAPSHOTS_PER_SECOND && !is_half_full(ring)) {
     scratch->budget_used++;
     return 1;
   }
@@ -321,10 +419,11 @@ static inline __attribute__((always_inline)) uint32_t copy_stack(struct sampler_
   return (uint32_t)at;
 }
 
-static inline __attribute__((always_inline)) void send_snapshot(struct scratch *scratch, void *context, void *ring) {
+/* 0: it could not be written. */
+static inline __attribute__((always_inline)) int send_snapshot(struct scratch *scratch, void *context, void *ring) {
   uint32_t first = 0;
   struct sampler_snapshot *snapshot = bpf_map_lookup_elem(&snapshots, &first);
-  if (!snapshot) return;
+  if (!snapshot) return 0;
   snapshot->sample = scratch->sample;
   snapshot->sample.header.type = SAMPLER_SNAPSHOT;
   snapshot->reason = scratch->walk.end;
@@ -336,8 +435,9 @@ static inline __attribute__((always_inline)) void send_snapshot(struct scratch *
   for (int i = 0; i < SAMPLER_REGISTERS; i++) snapshot->registers[i] = scratch->walk.registers[i];
   uint64_t bytes = at_most(copy_stack(snapshot, scratch->walk.registers[7]), SAMPLER_SNAPSHOT_BYTES);
   snapshot->stack_bytes = (uint32_t)bytes;
-  if (bpf_ringbuf_output(ring, snapshot, __builtin_offsetof(struct sampler_snapshot, stack) + bytes, wakeup_for(ring)))
-    count(SAMPLER_RING_FULL_SNAPSHOTS);
+  if (!bpf_ringbuf_output(ring, snapshot, __builtin_offsetof(struct sampler_snapshot, stack) + bytes, wakeup_for(ring))) return 1;
+  count(SAMPLER_RING_FULL_SNAPSHOTS);
+  return 0;
 }
 
 /* ---- which tasks ---- */
@@ -392,6 +492,7 @@ int BPF_PROG(on_exit, struct task_struct *task) {
   if (task->signal->live.counter > 0) return 0;
   bpf_map_delete_elem(&processes, &pid);
   bpf_map_delete_elem(&execs, &pid);
+  bpf_map_delete_elem(&learned, &pid);
   return 0;
 }
 
@@ -401,12 +502,9 @@ static inline __attribute__((always_inline)) void take_sample(struct bpf_perf_ev
                                                               void *ring) {
   struct task_struct *task = bpf_get_current_task_btf();
   struct sampler_sample *sample = &scratch->sample;
-  begin_walk(scratch, task, sample->header.pid);
+  begin_walk(scratch, task, sample->header.pid, SLOT_SAMPLE);
   walk_user(scratch, task, SLOT_SAMPLE);
-  if (scratch->walk.wants_snapshot && settings.snapshots && take_budget(scratch)) {
-    send_snapshot(scratch, context, ring);
-    return;
-  }
+  if (scratch->walk.wants_snapshot && settings.snapshots && take_budget(scratch, ring) && send_snapshot(scratch, context, ring)) return;
   walk_kernel(scratch, context, 0);
   sample->header.stack = define_stack(scratch, ring, SLOT_SAMPLE);
   if (bpf_ringbuf_output(ring, sample, sizeof(*sample), wakeup_for(ring))) count(SAMPLER_RING_FULL_SAMPLES);
@@ -458,7 +556,7 @@ static inline __attribute__((always_inline)) void leave_cpu(void *context, struc
     wait = bpf_map_lookup_elem(&waits, &tid);
     if (!wait) return;
   }
-  begin_walk(scratch, task, header->pid);
+  begin_walk(scratch, task, header->pid, SLOT_SWITCH);
   walk_user(scratch, task, SLOT_SWITCH);
   walk_kernel(scratch, context, 0);
   struct sampler_switch out = {.header = *header, .flags = preempted ? SAMPLER_PREEMPTED : 0};

@@ -21,6 +21,7 @@
 #define SAMPLER_MAX_PROCESSES 16384
 #define SAMPLER_MAX_TASKS 65536
 #define SAMPLER_MAX_CPUS 1024
+#define SAMPLER_RING_BYTES (1u << 20)     /* of each CPU: a large ring is always cold */
 #define SAMPLER_SENT_SLOTS 65536
 #define SAMPLER_MAX_COUNTS 32768
 
@@ -81,8 +82,16 @@ struct sampler_file_key {
   uint32_t device;                /* major << 20 | minor */
   uint32_t unused;
 };
-struct sampler_file {
-  uint32_t module;
+
+/* What was found of a process until user space tells of it: valid for this image, and while newer than the process. */
+#define SAMPLER_MAX_LEARNED 12
+#define SAMPLER_LEARNING_PROCESSES 4096
+struct sampler_learned {
+  uint64_t image;                 /* tells a process image from others of the same pid */
+  uint64_t last_ns;
+  uint32_t count;
+  uint32_t unused;
+  struct sampler_mapping mappings[SAMPLER_MAX_LEARNED];
 };
 
 struct sampler_count_key {

@@ -21,7 +21,7 @@ class SamplerMaps {
   virtual std::span<sampler_mapping> mappings() = 0;
   virtual Result<void> set_process(int32_t pid, const sampler_process& process) = 0;
   virtual void drop_process(int32_t pid) = 0;
-  // A file's code is this module, whoever maps it.
+  // A file's code is this module, whoever maps it; module 0: no longer.
   virtual void set_file(const sampler_file_key& key, uint32_t module) = 0;
 };
 

@@ -17,7 +17,6 @@
 namespace cprof::collect {
 namespace {
 
-constexpr size_t kRingBytes = size_t{1} << 20;
 constexpr size_t kChunkBytes = SAMPLER_CHUNK_WORDS * sizeof(uint32_t);
 constexpr size_t kMostMessages = 64 * 1024;
 
@@ -195,7 +194,7 @@ Result<void> SamplerObject::add_rings(std::span<const int> cpus) {
   for (int cpu : cpus) {
     if (std::ranges::find(ring_cpus_, cpu) != ring_cpus_.end()) continue;
     if (cpu >= SAMPLER_MAX_CPUS) return fail(fmt::format("not supported: CPU {} with the bpf backend", cpu), ENOTSUP);
-    Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "cprof_ring", 0, 0, kRingBytes, nullptr));
+    Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "cprof_ring", 0, 0, SAMPLER_RING_BYTES, nullptr));
     if (!map) return bpf_failure("making a ring buffer", errno);
     uint32_t key = static_cast<uint32_t>(cpu);
     int value = map.get();
@@ -260,7 +259,10 @@ void SamplerObject::drop_process(int32_t pid) {
   bpf_map_delete_elem(map_fd("processes"), &key);
 }
 
-void SamplerObject::set_file(const sampler_file_key&, uint32_t) {}
+void SamplerObject::set_file(const sampler_file_key& key, uint32_t module) {
+  if (module) bpf_map_update_elem(map_fd("files"), &key, &module, BPF_ANY);
+  else bpf_map_delete_elem(map_fd("files"), &key);
+}
 
 void SamplerObject::take_counts(const std::function<void(const sampler_count_key&, const sampler_count&)>&) {}
 

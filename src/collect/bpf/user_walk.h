@@ -9,7 +9,8 @@
  *   static const struct sampler_mapping *walk_mapping(uint32_t index);
  *   static int walk_read(void *context, uint64_t address, uint64_t *value);   0: read
  *   static void walk_want_module(struct user_walk *walk, uint32_t module);
- *   static int walk_learn(struct user_walk *walk, uint64_t pc);        fills walk->found for an unknown pc; 0: no
+ *   static int walk_learn(struct user_walk *walk, uint64_t pc);        fills walk->found for an unknown pc; 0: no, and
+ *                                                                      surely_unmapped when that is final
  */
 #ifndef CPROF_USER_WALK_H
 #define CPROF_USER_WALK_H
@@ -29,10 +30,12 @@ struct user_walk {
   uint32_t first, count;                  /* the process's mappings */
   uint32_t depth, max_depth;
   uint32_t end;                           /* enum sampler_end */
+  uint32_t context;                       /* the includer's */
+  uint32_t unused;
   uint8_t exact;                          /* pc was interrupted, it is no return address */
   uint8_t registers_known;                /* registers are this frame's: only at the leaf */
   uint8_t wants_snapshot;
-  uint8_t unused;
+  uint8_t surely_unmapped;                /* the pc looked for last lies in no code */
   uint64_t registers[CP_MAX_REGISTERS];
 };
 
@@ -56,6 +59,12 @@ CP_INLINE int walk_ask(struct user_walk *walk, uint32_t end) {
   return walk_stop(walk, end);
 }
 
+/* What is mapped at an unknown address user space may know by now. */
+CP_INLINE int walk_stop_unmapped(struct user_walk *walk, uint32_t end) {
+  walk->wants_snapshot = !walk->surely_unmapped;
+  return walk_stop(walk, end);
+}
+
 CP_INLINE int walk_is_in(const struct sampler_mapping *mapping, uint64_t pc) {
   return pc >= mapping->start && pc < mapping->end;
 }
@@ -63,6 +72,7 @@ CP_INLINE int walk_is_in(const struct sampler_mapping *mapping, uint64_t pc) {
 /* Sets walk->found. 0: pc lies in no executable mapping that is known. */
 CP_INLINE int walk_find_mapping(struct user_walk *walk, uint64_t pc) {
   if (walk_is_in(&walk->found, pc)) return 1;
+  walk->surely_unmapped = 0;
   uint32_t low = 0, high = walk->count;   /* the last entry that does not begin after pc is in [low, high) */
   for (int step = 0; step < SAMPLER_MAPPING_STEPS; step++) {
     if (high - low < 2 || high < low) break;
@@ -131,7 +141,8 @@ CP_INLINE int walk_frame_pointer_step(struct user_walk *walk) {
   if (fp < walk->sp || fp - walk->sp >= WALK_FRAME_REACH || fp % 8) return walk_stop(walk, SAMPLER_END_NO_UNWIND_INFO);
   if (walk_read(walk, fp, &saved) || walk_read(walk, fp + 8, &return_address))
     return walk_stop(walk, SAMPLER_END_NO_UNWIND_INFO);
-  if (return_address && !walk_find_mapping(walk, return_address - 1)) return walk_stop(walk, SAMPLER_END_NO_UNWIND_INFO);
+  if (return_address && !walk_find_mapping(walk, return_address - 1))
+    return walk_stop_unmapped(walk, SAMPLER_END_NO_UNWIND_INFO);
   walk->pc = return_address;
   walk->sp = fp + 16;
   walk->fp = saved;
@@ -190,12 +201,12 @@ CP_INLINE int walk_enter_frame(struct user_walk *walk, uint64_t *frames) {
   if (walk->depth && walk->pc == 0) return walk_stop(walk, SAMPLER_END_COMPLETE);
   int is_mapped = walk_find_mapping(walk, walk->pc - !walk->exact);
   if (!is_mapped && walk->depth && walk->pc < WALK_NULL_PAGE) return walk_stop(walk, SAMPLER_END_COMPLETE);
-  if (!is_mapped && walk->depth) return walk_ask(walk, SAMPLER_END_NO_MAPPING);
+  if (!is_mapped && walk->depth) return walk_stop_unmapped(walk, SAMPLER_END_NO_MAPPING);
   if (walk->depth >= walk->max_depth) return walk_stop(walk, SAMPLER_END_MAX_DEPTH);
   frames[walk->depth & (SAMPLER_MAX_DEPTH - 1)] = walk->pc;
   walk->hash = walk_mix(walk->hash, walk->pc);
   walk->depth++;
-  return is_mapped ? 0 : walk_ask(walk, SAMPLER_END_NO_MAPPING);
+  return is_mapped ? 0 : walk_stop_unmapped(walk, SAMPLER_END_NO_MAPPING);
 }
 
 /* Records the current frame and goes on to its caller. 1: the walk is over, walk->end says why. */
