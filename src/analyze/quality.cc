@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyze/weights.h"
 #include "profile/frame_name.h"
 
 namespace cprof::analyze {
@@ -26,13 +27,28 @@ uint64_t unnamed_frames_at(const Profile& profile, LocationId id) {
   return static_cast<uint64_t>(std::ranges::count_if(lines, [&](const auto& l) { return !is_named(profile, l); }));
 }
 
+// How many samples an untimed row stands for: where they were counted, rows of other metrics repeat them.
+class RowSamples {
+ public:
+  explicit RowSamples(const Profile& profile) : samples_(find_metric(profile, "samples")) {}
+
+  uint64_t operator()(const profile::Aggregate& row) const {
+    if (!samples_.valid()) return 1;
+    return row.metric == samples_ && row.value > 0 ? static_cast<uint64_t>(row.value) : 0;
+  }
+
+ private:
+  profile::MetricId samples_;
+};
+
 // How many samples have each location in their stack, counting it as often as it stands there.
 std::vector<uint64_t> uses_of_locations(const Profile& profile) {
+  const RowSamples samples_of(profile);
   std::vector<uint64_t> below(profile.sites.size()), uses(profile.locations.size());
   for (const Sample& s : profile.samples)
     if (s.site.valid()) ++below[s.site.index()];
   for (const auto& a : profile.aggregates)
-    if (a.site.valid()) ++below[a.site.index()];
+    if (a.site.valid()) below[a.site.index()] += samples_of(a);
   for (size_t i = profile.sites.size(); i-- > 0;) {
     uses[profile.sites[i].location.index()] += below[i];
     if (profile.sites[i].parent.valid()) below[profile.sites[i].parent.index()] += below[i];
@@ -61,16 +77,21 @@ void count_names(const Profile& profile, StackQuality& quality) {
 
 StackQuality stack_quality(const Profile& profile) {
   StackQuality quality;
-  quality.samples = profile.samples.size() + profile.aggregates.size();
+  quality.samples = profile.samples.size();
   for (const Sample& s : profile.samples) {
     ++quality.by_end[static_cast<size_t>(s.end)];
     if (!s.site.valid()) ++quality.without_stack;
     if (profile::had_user_stack(s.end)) ++quality.unwound;
     if (is_incomplete(s.end)) ++quality.incomplete;
   }
+  const RowSamples samples_of(profile);
   for (const auto& a : profile.aggregates) {
-    if (!a.site.valid()) ++quality.without_stack;
-    ++quality.by_end[static_cast<size_t>(StackEnd::kNotUnwound)];
+    const uint64_t count = samples_of(a);
+    quality.samples += count;
+    quality.by_end[static_cast<size_t>(a.end)] += count;
+    if (!a.site.valid()) quality.without_stack += count;
+    if (profile::had_user_stack(a.end)) quality.unwound += count;
+    if (is_incomplete(a.end)) quality.incomplete += count;
   }
   count_names(profile, quality);
   return quality;

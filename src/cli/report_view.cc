@@ -87,9 +87,13 @@ class Summary {
     if (!where.empty()) line("on", where);
   }
 
+  // A run of ours, also when its samples were counted where they were taken and have no times.
+  bool is_recording() const { return p_.timed() || !p_.run.kernel_release.empty(); }
+
   void add_samples() {
-    if (!p_.timed()) return add_values();
-    std::string text = number(p_.samples.size());
+    if (!is_recording()) return add_values();
+    std::string text = number(quality_.samples);
+    if (!p_.timed()) text += ", counted without times,";
     if (p_.metrics.size() == 1) text += fmt::format(" of {}", printable(p_.text(p_.metrics[0].name)));
     if (p_.run.sampling_interval_ns != 0)
       text += fmt::format(" at {:.0f} Hz", 1e9 / static_cast<double>(p_.run.sampling_interval_ns));
@@ -98,7 +102,7 @@ class Summary {
     text += fmt::format("; {}, {}", count_of(p_.threads.size(), "thread", "threads"),
                         count_of(p_.processes.size(), "process", "processes"));
     line("samples", text);
-    if (p_.metrics.size() < 2) return;
+    if (p_.metrics.size() < 2 || !p_.timed()) return;
     std::vector<uint64_t> counts(p_.metrics.size());
     for (const profile::Sample& s : p_.samples) ++counts[s.metric.index()];
     std::string each;
@@ -116,7 +120,7 @@ class Summary {
   }
 
   void add_losses() {
-    if (!p_.timed()) return;
+    if (!is_recording()) return;
     uint64_t lost = 0;
     std::string why;
     for (std::string_view name : kLosses) {
@@ -126,7 +130,7 @@ class Summary {
       why += fmt::format("{}{}", why.empty() ? "" : "; ", printable(entry->second.description));
     }
     std::string text = number(lost);
-    if (lost != 0) text += fmt::format(" ({}): {}", percent(share_of(lost, lost + p_.samples.size())), why);
+    if (lost != 0) text += fmt::format(" ({}): {}", percent(share_of(lost, lost + quality_.samples)), why);
     line("lost", text);
   }
 
@@ -183,8 +187,8 @@ class Summary {
     const auto cost = static_cast<double>(p_.run.collector_cpu_ns);
     std::string text = fmt::format("{} of CPU", duration_text(cost));
     if (p_.run.bytes_read != 0) text += fmt::format(", {} read", bytes_text(static_cast<double>(p_.run.bytes_read)));
-    if (!p_.samples.empty())
-      text += fmt::format("; {} a sample", duration_text(cost / static_cast<double>(p_.samples.size())));
+    if (quality_.samples != 0)
+      text += fmt::format("; {} a sample", duration_text(cost / static_cast<double>(quality_.samples)));
     const uint64_t target = target_cpu_ns();
     const double of_target = share_of(p_.run.collector_cpu_ns, target);
     if (target != 0) text += fmt::format(", {} of the target's CPU time", percent(of_target));

@@ -115,14 +115,14 @@ struct Sample {
   uint64_t stack_id = 0;                         // not 0: a StackDef of this process is the stack, both chains are empty
 };
 
-// Samples of one stack that were counted where they were taken: they have no times.
+// Samples of one stack that were counted where they were taken, since the last Count of it: they have no times.
 struct Count {
   uint64_t time_ns = 0;      // when the counter was read
   Task task = {};
   uint32_t metric = 0;
   uint64_t samples = 0;
   uint64_t weight = 0;       // in the metric's unit
-  uint64_t stack_id = 0;
+  uint64_t stack_id = 0;     // 0: no stack
   bool in_kernel = false;
 };
 

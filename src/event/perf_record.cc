@@ -9,13 +9,11 @@
 
 #include <array>
 
-#include "base/byte_reader.h"
-
 namespace cprof::event {
 namespace {
 
 constexpr size_t kHeaderBytes = sizeof(perf_event_header);
-constexpr size_t kScratchWords = 3 * 8192;  // a record has fewer than 8192 words; chain parts may be copied once more
+constexpr size_t kMostCopiedWords = 3 * 8192;  // a record has fewer than 8192 words; chain parts may be copied once more
 constexpr size_t kMaxBuildIdBytes = 20;
 
 struct Header {
@@ -66,6 +64,7 @@ struct Body {
   ByteReader reader;
   uint16_t misc;
   SampleId id;
+  RecordWords& words;
 };
 
 Event read_mmap(Body& body, bool second) {
@@ -123,11 +122,19 @@ Event read_exit(Body& body) {
   return Exit{.time_ns = lineage.time_ns, .task = lineage.child};
 }
 
+// The kernel's has no body; in ours what BPF told besides may be there.
 Event read_switch(Body& body) {
   const SampleId& id = body.id;
-  if (!(body.misc & PERF_RECORD_MISC_SWITCH_OUT)) return SwitchIn{.time_ns = id.time_ns, .task = id.task, .cpu = id.cpu};
-  return SwitchOut{.time_ns = id.time_ns, .task = id.task, .cpu = id.cpu,
-                   .preempted = (body.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0};
+  bool has_more = body.reader.remaining() != 0;
+  if (!(body.misc & PERF_RECORD_MISC_SWITCH_OUT)) {
+    SwitchIn in{.time_ns = id.time_ns, .task = id.task, .cpu = id.cpu};
+    if (has_more) in.woken_ns = body.reader.u64(), in.waker = read_task(body.reader);
+    return in;
+  }
+  SwitchOut out{.time_ns = id.time_ns, .task = id.task, .cpu = id.cpu,
+                .preempted = (body.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0};
+  if (has_more) out.stack_id = body.reader.u64();
+  return out;
 }
 
 // The body names the other task of the switch; the trailer's is the one that comes or goes.
@@ -154,11 +161,45 @@ Event read_throttle(Body& body) { return read_throttling(body, true); }
 Event read_unthrottle(Body& body) { return read_throttling(body, false); }
 
 Event read_stack_memory(Body& body) {
-  if (body.reader.u64() != kStackMemoryTag) body.reader.fail();
   StackMemory memory{.time_ns = body.id.time_ns, .task = body.id.task, .address = body.reader.u64()};
   uint64_t size = body.reader.u64();
   memory.bytes = body.reader.bytes(size);
   return memory;
+}
+
+Event read_stack_def(Body& body) {
+  ByteReader& r = body.reader;
+  StackDef def{.time_ns = body.id.time_ns, .task = body.id.task, .id = r.u64()};
+  uint64_t end = r.u64(), kernel_count = r.u64(), user_count = r.u64();
+  if (end > static_cast<uint64_t>(WalkEnd::kUnsupportedAbi) || def.id == 0) r.fail();
+  else def.user_end = static_cast<WalkEnd>(end);
+  def.kernel_chain = body.words.take(r, kernel_count);
+  def.user_chain = body.words.take(r, user_count);
+  return def;
+}
+
+Event read_count(Body& body) {
+  ByteReader& r = body.reader;
+  Count count{.time_ns = body.id.time_ns, .task = body.id.task, .metric = static_cast<uint32_t>(r.u64())};
+  count.samples = r.u64();
+  count.weight = r.u64();
+  count.stack_id = r.u64();
+  count.in_kernel = r.u64() != 0;
+  return count;
+}
+
+Event read_wakeup(Body& body) {
+  return Wakeup{.time_ns = body.id.time_ns, .task = body.id.task, .waker = read_task(body.reader)};
+}
+
+Event read_own(Body& body) {
+  switch (body.reader.u64()) {
+    case kStackMemoryTag: return read_stack_memory(body);
+    case kStackDefTag: return read_stack_def(body);
+    case kCountTag: return read_count(body);
+    case kWakeupTag: return read_wakeup(body);
+    default: body.reader.fail(); return {};
+  }
 }
 
 // Indexed by type. A null reader is a type we know and do not need.
@@ -185,7 +226,7 @@ constexpr auto kTypes = [] {
 }();
 
 TypeRow row_of(uint32_t type) {
-  if (type == kOwnRecord) return {true, read_stack_memory};
+  if (type == kOwnRecord) return {true, read_own};
   return type < kTypes.size() ? kTypes[type] : TypeRow{};
 }
 
@@ -210,27 +251,17 @@ struct RecordDecoder::Impl {
   Header header;
   Sample sample;
 
-  std::span<const uint64_t> take_words(uint64_t count) {
-    if (count > reader.remaining() / 8) {
-      reader.fail();
-      return {};
-    }
-    size_t n = static_cast<size_t>(count);
-    auto bytes = reader.bytes(n * 8);
-    if (!decoder.swap_ && reinterpret_cast<uintptr_t>(bytes.data()) % alignof(uint64_t) == 0)
-      return {reinterpret_cast<const uint64_t*>(bytes.data()), n};
-    ByteReader copy(bytes, decoder.swap_);
-    uint64_t* out = decoder.scratch_.get() + decoder.scratch_used_;
-    for (size_t i = 0; i < n; i++) out[i] = copy.u64();
-    decoder.scratch_used_ += n;
-    return {out, n};
-  }
+  std::span<const uint64_t> take_words(uint64_t count) { return decoder.words_.take(reader, count); }
 
   void skip8() { reader.skip(8); }
   void ip() { sample.ip = reader.u64(); }
   void tid() { sample.task = read_task(reader); }
   void time() { sample.time_ns = reader.u64(); }
   void cpu() { sample.cpu = reader.u32(), reader.skip(4); }
+  void address() {
+    uint64_t value = reader.u64();
+    if (layout.has_stack_id) sample.stack_id = value;
+  }
   void period() { sample.period = reader.u64(); }
 
   // read_format: a value or a group of them, each with optional id and lost count, between optional times.
@@ -244,21 +275,13 @@ struct RecordDecoder::Impl {
   }
 
   void add_part(std::span<const uint64_t>& chain, std::span<const uint64_t> part) {
-    if (chain.empty()) {
-      chain = part;
-      return;
-    }
-    uint64_t* joined = decoder.scratch_.get() + decoder.scratch_used_;
-    if (decoder.scratch_used_ + chain.size() + part.size() > kScratchWords) return reader.fail();
-    std::copy(chain.begin(), chain.end(), joined);
-    std::copy(part.begin(), part.end(), joined + chain.size());
-    chain = {joined, chain.size() + part.size()};
-    decoder.scratch_used_ += chain.size();
+    chain = chain.empty() ? part : decoder.words_.join(reader, chain, part);
   }
 
   // Words above PERF_CONTEXT_MAX are markers: what follows was walked in that mode.
   void callchain() {
     auto chain = take_words(reader.u64());
+    if (layout.has_stack_id) return;
     bool kernel = is_kernel_mode(header.misc);
     size_t start = 0;
     for (size_t i = 0; i <= chain.size(); i++) {
@@ -312,7 +335,7 @@ struct RecordDecoder::Impl {
     static constexpr Field kFields[] = {
         {PERF_SAMPLE_IDENTIFIER, &Impl::skip8},   {PERF_SAMPLE_IP, &Impl::ip},
         {PERF_SAMPLE_TID, &Impl::tid},            {PERF_SAMPLE_TIME, &Impl::time},
-        {PERF_SAMPLE_ADDR, &Impl::skip8},         {PERF_SAMPLE_ID, &Impl::skip8},
+        {PERF_SAMPLE_ADDR, &Impl::address},       {PERF_SAMPLE_ID, &Impl::skip8},
         {PERF_SAMPLE_STREAM_ID, &Impl::skip8},    {PERF_SAMPLE_CPU, &Impl::cpu},
         {PERF_SAMPLE_PERIOD, &Impl::period},      {PERF_SAMPLE_READ, &Impl::read_values},
         {PERF_SAMPLE_CALLCHAIN, &Impl::callchain}, {PERF_SAMPLE_RAW, &Impl::raw},
@@ -334,8 +357,38 @@ struct RecordDecoder::Impl {
   }
 };
 
-RecordDecoder::RecordDecoder(bool swap)
-    : swap_(swap), scratch_(std::make_unique_for_overwrite<uint64_t[]>(kScratchWords)) {}
+RecordWords::RecordWords(bool swap)
+    : swap_(swap), copies_(std::make_unique_for_overwrite<uint64_t[]>(kMostCopiedWords)) {}
+
+std::span<const uint64_t> RecordWords::take(ByteReader& reader, uint64_t count) {
+  if (count > reader.remaining() / 8) {
+    reader.fail();
+    return {};
+  }
+  size_t n = static_cast<size_t>(count);
+  auto bytes = reader.bytes(n * 8);
+  if (!swap_ && reinterpret_cast<uintptr_t>(bytes.data()) % alignof(uint64_t) == 0)
+    return {reinterpret_cast<const uint64_t*>(bytes.data()), n};
+  ByteReader copy(bytes, swap_);
+  uint64_t* out = copies_.get() + used_;
+  for (size_t i = 0; i < n; i++) out[i] = copy.u64();
+  used_ += n;
+  return {out, n};
+}
+
+std::span<const uint64_t> RecordWords::join(ByteReader& reader, std::span<const uint64_t> a, std::span<const uint64_t> b) {
+  if (used_ + a.size() + b.size() > kMostCopiedWords) {
+    reader.fail();
+    return {};
+  }
+  uint64_t* joined = copies_.get() + used_;
+  std::copy(a.begin(), a.end(), joined);
+  std::copy(b.begin(), b.end(), joined + a.size());
+  used_ += a.size() + b.size();
+  return {joined, a.size() + b.size()};
+}
+
+RecordDecoder::RecordDecoder(bool swap) : swap_(swap), words_(swap) {}
 
 void RecordDecoder::add_layout(const AttrLayout& layout, std::span<const uint64_t> ids) {
   uint32_t index = 0;
@@ -390,7 +443,7 @@ uint64_t RecordDecoder::time_of_record(std::span<const std::byte> record) const 
 }
 
 DecodeOutcome RecordDecoder::decode(std::span<const std::byte> record, Event& event) {
-  scratch_used_ = 0;
+  words_.reset();
   ByteReader reader(record, swap_);
   Header header{reader.u32(), reader.u16()};
   uint16_t size = reader.u16();
@@ -410,7 +463,7 @@ DecodeOutcome RecordDecoder::decode(std::span<const std::byte> record, Event& ev
   size_t trailer = trailer_bytes(*layout);
   if (reader.remaining() < trailer) return DecodeOutcome::kMalformed;
   size_t body_end = record.size() - trailer;
-  Body body{ByteReader(record.subspan(kHeaderBytes, body_end - kHeaderBytes), swap_), header.misc, {}};
+  Body body{ByteReader(record.subspan(kHeaderBytes, body_end - kHeaderBytes), swap_), header.misc, {}, words_};
   if (trailer) body.id = read_trailer(ByteReader(record.subspan(body_end), swap_), layout->sample_type);
   event = row.read(body);
   return body.reader.ok() ? DecodeOutcome::kEvent : DecodeOutcome::kMalformed;

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/byte_reader.h"
 #include "base/result.h"
 #include "event/event.h"
 
@@ -25,6 +26,9 @@ constexpr uint64_t own_tag(uint64_t kind) { return kind << 48 | 0x666f727063; }
 inline constexpr uint64_t kSessionTag = own_tag(1);      // then format/perfdata/session_record.h
 inline constexpr uint64_t kStackMemoryTag = own_tag(2);  // then u64 address, u64 size, bytes, pad to 8, trailer
 inline constexpr uint64_t kEndTag = own_tag(3);          // then u64 end_ns
+inline constexpr uint64_t kStackDefTag = own_tag(4);     // then u64 id, u64 end, u64 kernel count, u64 user count, words, trailer
+inline constexpr uint64_t kCountTag = own_tag(5);        // then u64 metric, samples, weight, stack id, in kernel, trailer
+inline constexpr uint64_t kWakeupTag = own_tag(6);       // then the waker's pid and tid, trailer
 
 inline constexpr size_t kMaxRecordBytes = 65528;            // header.size is 16 bits and a multiple of 8
 inline constexpr uint32_t kMaxStackBytes = 65528;           // sample_stack_user: 16 bits and a multiple of 8
@@ -44,6 +48,7 @@ struct AttrLayout {
   bool sample_id_all = true;
   uint64_t period = 1;         // weight of samples that carry none: the fixed sample_period
   uint32_t metric = 0;         // index into SessionInfo.metrics, or kNoMetric
+  bool has_stack_id = false;   // our own captures: ADDR is Sample.stack_id, the callchain repeats its StackDef for others
   bool operator==(const AttrLayout&) const = default;
 };
 AttrLayout layout_of(const perf_event_attr& attr, uint32_t metric);
@@ -59,6 +64,21 @@ struct SampleId {
   Task task;
   uint64_t time_ns = 0, id = 0;
   uint32_t cpu = 0;
+};
+
+// Arrays of 64-bit words in a record: used where they lie when aligned and of our byte order, else copied. One record's
+// stay valid until reset().
+class RecordWords {
+ public:
+  explicit RecordWords(bool swap);
+  void reset() { used_ = 0; }
+  std::span<const uint64_t> take(ByteReader& reader, uint64_t count);
+  std::span<const uint64_t> join(ByteReader& reader, std::span<const uint64_t> a, std::span<const uint64_t> b);
+
+ private:
+  bool swap_;
+  size_t used_ = 0;
+  std::unique_ptr<uint64_t[]> copies_;
 };
 
 class RecordDecoder {
@@ -86,20 +106,20 @@ class RecordDecoder {
   bool all_have_identifier_ = true;
   std::vector<AttrLayout> layouts_;
   std::unordered_map<uint64_t, uint32_t> layout_of_id_;
-  std::unique_ptr<uint64_t[]> scratch_;  // words of one record, when they cannot be used in place
-  size_t scratch_used_ = 0;
+  RecordWords words_;
   uint64_t lone_ip_ = 0;
 };
 
-// The layout that encode_record gives a sample: callchain always, registers and stack when there is a snapshot.
-AttrLayout written_layout(uint32_t metric, const std::optional<Snapshot>& snapshot);
+// The layout that encode_record gives a sample: callchain always, registers and stack when there is a snapshot, an
+// address when its stack has an id.
+AttrLayout written_layout(const Sample& sample);
 // The trailer of every encoded record has this shape too.
 inline constexpr uint64_t kWrittenSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
                                                PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
                                                PERF_SAMPLE_CALLCHAIN;
 
 // Appends the event as one record in this machine's byte order, marked as coming from event `id`. Fails, appending
-// nothing, when it would not fit the 16-bit size. An Mmap with both a file and a build-id keeps the file only: MMAP2
+// nothing, when it would not fit the 16-bit size. Both chains of a sample with a stack id are written, for other readers. An Mmap with both a file and a build-id keeps the file only: MMAP2
 // has room for one of them.
 Result<void> encode_record(const Event& event, uint64_t id, std::vector<std::byte>& out);
 

@@ -93,6 +93,7 @@ struct Encoder {
     w.put(s.ip);
     w.put(s.task);
     w.put(s.time_ns);
+    if (s.stack_id) w.put(s.stack_id);
     w.put(uint64_t{s.cpu});
     w.put(s.period);
     put_chain(w, s);
@@ -158,10 +159,12 @@ struct Encoder {
   Result<void> operator()(const SwitchOut& s) {
     Writer w(out, PERF_RECORD_SWITCH,
              PERF_RECORD_MISC_SWITCH_OUT | (s.preempted ? PERF_RECORD_MISC_SWITCH_OUT_PREEMPT : 0));
+    if (s.stack_id) w.put(s.stack_id);
     return finish(w, {s.task, s.time_ns, id, s.cpu});
   }
   Result<void> operator()(const SwitchIn& s) {
     Writer w(out, PERF_RECORD_SWITCH, 0);
+    if (s.woken_ns || s.waker != Task{}) w.put(s.woken_ns), w.put(s.waker);
     return finish(w, {s.task, s.time_ns, id, s.cpu});
   }
 
@@ -181,19 +184,45 @@ struct Encoder {
     return finish(w, {{}, t.time_ns, id, t.cpu});
   }
 
-  Result<void> operator()(const StackDef&) { return fail("a stack definition has no record form"); }
-  Result<void> operator()(const Count&) { return fail("a count has no record form"); }
-  Result<void> operator()(const Wakeup&) { return fail("a wake-up has no record form"); }
+  Result<void> operator()(const StackDef& d) {
+    Writer w(out, kOwnRecord, kUser);
+    w.put(kStackDefTag);
+    w.put(d.id);
+    w.put(static_cast<uint64_t>(d.user_end));
+    w.put(uint64_t{d.kernel_chain.size()});
+    w.put(uint64_t{d.user_chain.size()});
+    w.put_all(d.kernel_chain);
+    w.put_all(d.user_chain);
+    return finish(w, {d.task, d.time_ns, id, 0});
+  }
+
+  Result<void> operator()(const Count& c) {
+    Writer w(out, kOwnRecord, kUser);
+    w.put(kCountTag);
+    for (uint64_t value : {uint64_t{c.metric}, c.samples, c.weight, c.stack_id, uint64_t{c.in_kernel}}) w.put(value);
+    return finish(w, {c.task, c.time_ns, id, 0});
+  }
+
+  Result<void> operator()(const Wakeup& u) {
+    Writer w(out, kOwnRecord, kUser);
+    w.put(kWakeupTag);
+    w.put(u.waker);
+    return finish(w, {u.task, u.time_ns, id, 0});
+  }
 };
 
 }  // namespace
 
-AttrLayout written_layout(uint32_t metric, const std::optional<Snapshot>& snapshot) {
-  AttrLayout layout{.sample_type = kWrittenSampleType, .metric = metric};
-  if (!snapshot) return layout;
+AttrLayout written_layout(const Sample& sample) {
+  AttrLayout layout{.sample_type = kWrittenSampleType, .metric = sample.metric};
+  if (sample.stack_id) {
+    layout.sample_type |= PERF_SAMPLE_ADDR;
+    layout.has_stack_id = true;
+  }
+  if (!sample.snapshot) return layout;
   layout.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-  layout.registers = snapshot->registers.mask;
-  layout.stack_bytes = snapshot->requested_bytes;
+  layout.registers = sample.snapshot->registers.mask;
+  layout.stack_bytes = sample.snapshot->requested_bytes;
   return layout;
 }
 

@@ -273,11 +273,17 @@ class EventMaker {
       case 3: return Comm{.time_ns = random_(), .task = task(), .name = text_, .exec = flip()};
       case 4: return Fork{.time_ns = random_(), .child = task(), .parent = task()};
       case 5: return Exit{.time_ns = random_(), .task = task()};
-      case 6: return SwitchOut{.time_ns = random_(), .task = task(), .cpu = small(), .preempted = flip()};
-      case 7: return SwitchIn{.time_ns = random_(), .task = task(), .cpu = small()};
+      case 6: return SwitchOut{.time_ns = random_(), .task = task(), .cpu = small(), .preempted = flip(),
+                               .stack_id = flip() ? random_() : 0};
+      case 7: return flip() ? SwitchIn{.time_ns = random_(), .task = task(), .cpu = small()}
+                            : SwitchIn{.time_ns = random_(), .task = task(), .cpu = small(), .woken_ns = random_(), .waker = task()};
       case 8: return Lost{.time_ns = random_(), .cpu = small(), .kind = flip() ? LostKind::kRecords : LostKind::kSamples,
                           .count = random_()};
-      default: return Throttle{.time_ns = random_(), .cpu = small(), .on = flip()};
+      case 9: return Throttle{.time_ns = random_(), .cpu = small(), .on = flip()};
+      case 10: return stack_def();
+      case 11: return Count{.time_ns = random_(), .task = task(), .metric = small(), .samples = random_(), .weight = random_(),
+                            .stack_id = random_(), .in_kernel = flip()};
+      default: return Wakeup{.time_ns = random_(), .task = task(), .waker = task()};
     }
   }
 
@@ -292,11 +298,23 @@ class EventMaker {
     size_t split = below(words.size() + 1), registers = std::min<size_t>(split, 8);
     Sample s{.time_ns = random_(), .task = task(), .cpu = small(), .metric = 0, .period = random_(), .ip = random_(),
              .in_kernel = flip(), .kernel_chain = words.first(split), .user_chain = words.subspan(split)};
+    if (below(4) == 0) {
+      s.kernel_chain = s.user_chain = {};
+      s.stack_id = random_() | 1;
+      return s;
+    }
     if (flip()) return s;
     s.snapshot = Snapshot{.stack = bytes_, .requested_bytes = static_cast<uint32_t>(below(8192) * 8)};
     s.snapshot->is_full = !bytes_.empty() && bytes_.size() % 8 == 0 && below(2);  // the kernel's room is whole words
     if (flip()) s.snapshot->registers = {2, (uint64_t{1} << registers) - 1, words.first(registers)};
     return s;
+  }
+
+  StackDef stack_def() {
+    std::span<const uint64_t> words(words_);
+    size_t split = below(words.size() + 1);
+    return {.time_ns = random_(), .task = task(), .id = random_() | 1, .kernel_chain = words.first(split),
+            .user_chain = words.subspan(split), .user_end = static_cast<WalkEnd>(below(12))};
   }
 
   Mmap mmap() {
@@ -315,7 +333,7 @@ class EventMaker {
 
 AttrLayout layout_for(const Event& event) {
   const auto* sample = std::get_if<Sample>(&event);
-  return written_layout(0, sample ? sample->snapshot : std::nullopt);
+  return written_layout(sample ? *sample : Sample{});
 }
 
 TEST(PerfRecord, DecodeOfEncodeIsTheSameEvent) {
@@ -361,6 +379,41 @@ TEST(PerfRecord, DamagedRecordsAreContained) {
       decoder.decode(bad, back);
     }
   }
+}
+
+// The chain is there for perf; ours takes the stack from its definition.
+TEST(PerfRecord, TheChainOfASampleWithAStackIdIsForOtherReaders) {
+  std::vector<uint64_t> user = {0x401000, 0x402000}, kernel = {0xffffffff81000010};
+  Sample sample{.time_ns = 5, .task = {7, 8}, .kernel_chain = kernel, .user_chain = user, .stack_id = 3};
+  std::vector<std::byte> bytes;
+  ASSERT_TRUE(encode_record(sample, 1, bytes));
+  AttrLayout as_perf_reads_it = written_layout(sample);
+  as_perf_reads_it.has_stack_id = false;
+  RecordDecoder theirs, ours;
+  theirs.add_layout(as_perf_reads_it, {});
+  ours.add_layout(written_layout(sample), {});
+  Event event;
+  ASSERT_EQ(theirs.decode(bytes, event), DecodeOutcome::kEvent);
+  EXPECT_TRUE(std::ranges::equal(std::get<Sample>(event).user_chain, user));
+  EXPECT_TRUE(std::ranges::equal(std::get<Sample>(event).kernel_chain, kernel));
+  ASSERT_EQ(ours.decode(bytes, event), DecodeOutcome::kEvent);
+  EXPECT_EQ(std::get<Sample>(event).stack_id, 3u);
+  EXPECT_TRUE(std::get<Sample>(event).user_chain.empty());
+}
+
+TEST(PerfRecord, OwnRecordsThatMakeNoSenseAreMalformed) {
+  RecordDecoder decoder;
+  decoder.add_layout(written_layout({}), {});
+  std::vector<uint64_t> chain = {1, 2, 3};
+  std::vector<std::byte> good;
+  ASSERT_TRUE(encode_record(StackDef{.id = 1, .user_chain = chain}, 1, good));
+  Event event;
+  for (auto [word, value] : {std::pair<size_t, uint64_t>{1, 99}, {2, 0}, {3, 99}, {4, uint64_t{1} << 61}, {5, 4}}) {
+    auto bad = good;
+    memcpy(bad.data() + 8 * word, &value, 8);
+    EXPECT_EQ(decoder.decode(bad, event), DecodeOutcome::kMalformed) << "word " << word;
+  }
+  EXPECT_EQ(decoder.decode(good, event), DecodeOutcome::kEvent);
 }
 
 TEST(PerfRecord, TooLargeIsRefusedWhole) {

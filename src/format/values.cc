@@ -87,7 +87,7 @@ void for_each_value(const Profile& profile, const ValueChoice& choice,
   }
   if (choice.kind == ValueChoice::Kind::kWall) return;
   for (const profile::Aggregate& row : profile.aggregates)
-    if (row.metric == choice.metric) on_value({row.site, row.thread, row.value, profile::StackEnd::kComplete});
+    if (row.metric == choice.metric) on_value({row.site, row.thread, row.value, row.end});
 }
 
 int64_t add_clamped(int64_t a, int64_t b) {

@@ -2,8 +2,10 @@
 
 #include <unordered_map>
 
+#include "pipeline/counts.h"
 #include "pipeline/modules.h"
 #include "pipeline/namer.h"
+#include "pipeline/stack_defs.h"
 #include "pipeline/stack_interner.h"
 #include "pipeline/user_stack.h"
 #include "profile/builder.h"
@@ -32,13 +34,17 @@ std::unique_ptr<LiveAccess> make_live_access() { return std::make_unique<ProcLiv
 
 struct Pipeline::Impl {
   explicit Impl(Options given)
-      : options(std::move(given)), modules(diagnostics()), interner(builder, modules, options.kallsyms_path, diagnostics()) {}
+      : options(std::move(given)), modules(diagnostics()), interner(builder, modules, options.kallsyms_path, diagnostics()),
+        stack_defs(diagnostics()), counted(builder, metrics) {}
 
   Diagnostics& diagnostics() { return builder.profile().diagnostics; }
   ThreadState& state_of(const event::Task& task, uint64_t time_ns);
   profile::ThreadId row_of(space::Thread& thread, ThreadState& state);
   Result<void> forward(const event::Event& event);
   Result<void> journal_what_was_asked(const event::Sample& sample);
+  Result<void> journal_mappings();
+  bool knows_metric(uint32_t metric);
+  KnownStack stack_of(const event::Sample& sample, space::Process& process, StackCache& cache);
   void describe_session(const event::SessionInfo& info);
   void finish_rows();
 
@@ -52,8 +58,8 @@ struct Pipeline::Impl {
   void on(const event::SwitchOut& out);
   void on(const event::Lost& lost);
   void on(const event::Throttle& throttle);
-  void on(const event::StackDef&) {}
-  void on(const event::Count&) {}
+  void on(const event::StackDef& def);
+  void on(const event::Count& count);
   void on(const event::Wakeup&) {}
 
   Options options;
@@ -66,6 +72,9 @@ struct Pipeline::Impl {
   std::vector<std::pair<const space::Thread*, profile::ThreadId>> rows;
   std::unordered_map<uint32_t, profile::ProcessId> process_rows;
   std::vector<profile::MetricId> metrics;
+  StackDefs stack_defs;
+  StackCache defined_stack;
+  Counts counted;
   StackCounts counts;
 };
 
@@ -107,17 +116,25 @@ Result<void> Pipeline::on_event(const event::Event& event) {
 Result<void> Pipeline::Impl::forward(const event::Event& event) {
   if (!options.journal) return {};
   if (const auto* sample = std::get_if<event::Sample>(&event)) TRY(journal_what_was_asked(*sample));
+  if (std::holds_alternative<event::StackDef>(event)) TRY(journal_mappings());
   return options.journal->on_event(event);
 }
 
-Result<void> Pipeline::Impl::journal_what_was_asked(const event::Sample& sample) {
+Result<void> Pipeline::Impl::journal_mappings() {
   for (const event::Mmap& mmap : stacks->learned_mappings()) TRY(options.journal->on_event(mmap));
+  return {};
+}
+
+Result<void> Pipeline::Impl::journal_what_was_asked(const event::Sample& sample) {
+  if (sample.stack_id) return {};
+  TRY(journal_mappings());
   for (const SnapshotMemory::Piece& piece : stacks->live_pieces())
     TRY(options.journal->on_event(event::StackMemory{sample.time_ns, sample.task, piece.address, piece.bytes}));
   return {};
 }
 
 Result<void> Pipeline::on_round(uint64_t time_ns) {
+  impl_->stack_defs.forget_ended(time_ns);
   if (impl_->options.journal) return impl_->options.journal->on_round(time_ns);
   return {};
 }
@@ -137,31 +154,54 @@ profile::ThreadId Pipeline::Impl::row_of(space::Thread& thread, ThreadState& sta
   return state.row;
 }
 
-void Pipeline::Impl::on(const event::Sample& sample) {
-  space::Thread& thread = tracker.thread(sample.task, sample.time_ns);
-  ThreadState& state = threads[&thread];
-  UserStack user = stacks->read(sample, *thread.process);
-  counts.samples++;
+bool Pipeline::Impl::knows_metric(uint32_t metric) {
+  if (metric < metrics.size()) return true;
+  diagnostics().add("samples_of_unknown_event", Severity::kError, "samples whose event the recording does not describe");
+  return false;
+}
+
+KnownStack Pipeline::Impl::stack_of(const event::Sample& sample, space::Process& process, StackCache& cache) {
+  if (sample.stack_id) return stack_defs.find(process, sample.stack_id);
+  UserStack user = stacks->read(sample, process);
   if (user.had_registers) {
     counts.unwound++;
     if (user.end == profile::StackEnd::kTruncatedSnapshot) counts.truncated++;
     else if (stacks->nearly_cut()) counts.nearly_cut++;
   }
   if (stacks->used_live_memory()) counts.live++;
+  return {interner.intern(process, cache, user.frames, sample.kernel_chain), user.end};
+}
+
+void Pipeline::Impl::on(const event::Sample& sample) {
+  space::Thread& thread = tracker.thread(sample.task, sample.time_ns);
+  ThreadState& state = threads[&thread];
+  counts.samples++;
+  KnownStack stack = stack_of(sample, *thread.process, state.stack);
   profile::Sample row;
   row.time_ns = sample.time_ns;
   row.weight = static_cast<int64_t>(sample.period);
   row.thread = row_of(thread, state);
-  row.site = interner.intern(*thread.process, state.stack, user.frames, sample.kernel_chain);
+  row.site = stack.site;
   row.cpu = sample.cpu;
-  row.metric = sample.metric < metrics.size() ? metrics[sample.metric] : profile::MetricId();
-  row.end = user.end;
+  row.end = stack.end;
   row.in_kernel = sample.in_kernel;
-  if (!row.metric.valid()) {
-    diagnostics().add("samples_of_unknown_event", Severity::kError, "samples whose event the recording does not describe");
-    return;
-  }
+  if (!knows_metric(sample.metric)) return;
+  row.metric = metrics[sample.metric];
   builder.add_sample(row);
+}
+
+void Pipeline::Impl::on(const event::StackDef& def) {
+  space::Process& process = tracker.process(def.task.pid, def.time_ns);
+  UserStack user = stacks->read_walked(def, process);
+  stack_defs.define(process, def.id, {interner.intern(process, defined_stack, user.frames, def.kernel_chain), user.end});
+}
+
+void Pipeline::Impl::on(const event::Count& count) {
+  space::Thread& thread = tracker.thread(count.task, count.time_ns);
+  if (!knows_metric(count.metric)) return;
+  counts.samples += count.samples;
+  KnownStack stack = count.stack_id ? stack_defs.find(*thread.process, count.stack_id) : KnownStack{};
+  counted.add(count, row_of(thread, threads[&thread]), stack);
 }
 
 void Pipeline::Impl::on(const event::Exit& exit) {
@@ -170,6 +210,7 @@ void Pipeline::Impl::on(const event::Exit& exit) {
   if (!process.end_ns) return;
   modules.forget(process);
   interner.forget(process);
+  stack_defs.process_ended(process, exit.time_ns);
 }
 
 void Pipeline::Impl::on(const event::SwitchIn& in) {
@@ -208,6 +249,7 @@ void Pipeline::Impl::on(const event::Throttle& throttle) {
 Result<void> Pipeline::finish(uint64_t end_ns) {
   Impl& impl = *impl_;
   impl.builder.profile().run.end_ns = end_ns;
+  impl.counted.finish();
   impl.finish_rows();
   impl.modules.report(impl.diagnostics());
   if (impl.options.symbolize) {

@@ -63,13 +63,8 @@ class UserStackReader::Provider : public unwind::ModuleProvider {
       : reader_(reader), process_(process), time_ns_(time_ns) {}
 
   std::optional<unwind::Module> find(uint64_t pc) override {
-    const space::MappingPtr* mapping = process_.maps.find(pc);
-    if (!mapping) {
-      reader_.refresh_maps(process_, pc, time_ns_);
-      mapping = process_.maps.find(pc);
-    }
-    if (!mapping || !(*mapping)->executable) return std::nullopt;
-    if ((*mapping)->may_copy && reader_.restore_copied_text(process_, *mapping, pc, time_ns_)) mapping = process_.maps.find(pc);
+    const space::MappingPtr* mapping = reader_.code_at(process_, pc, time_ns_);
+    if (!mapping) return std::nullopt;
     const MappedModule& module = reader_.modules_.of(process_, *mapping);
     const unwind::ModuleTable* table = module.file ? module.file->table.get() : nullptr;
     return unwind::Module{(*mapping)->start, (*mapping)->end, module.bias, table};
@@ -88,15 +83,31 @@ UserStackReader::UserStackReader(event::Arch arch, const Options& options, Modul
     : options_(options), modules_(modules), tracker_(tracker), diagnostics_(diagnostics), arch_(arch),
       unwinder_(machine_of(arch)) {}
 
-UserStack UserStackReader::read(const event::Sample& sample, space::Process& process) {
+void UserStackReader::begin_read(space::Process& process, int32_t access_tid) {
   learned_.clear();
   learned_entries_.clear();
   learned_originals_.clear();
-  process.access_tid = sample.task.tid;
+  process.access_tid = access_tid;
   memory_.reset(0, {}, false, nullptr);
+}
+
+UserStack UserStackReader::read(const event::Sample& sample, space::Process& process) {
+  begin_read(process, sample.task.tid);
   if (sample.snapshot) return from_snapshot(sample, process);
-  if (!sample.user_chain.empty()) return from_chain(sample, process);
+  if (!sample.user_chain.empty()) return from_chain(sample.user_chain, process);
   return {};
+}
+
+// The executable mapping at pc, read again from the live process where it may be missing; null: there is none.
+const space::MappingPtr* UserStackReader::code_at(space::Process& process, uint64_t pc, uint64_t time_ns) {
+  const space::MappingPtr* mapping = process.maps.find(pc);
+  if (!mapping) {
+    refresh_maps(process, pc, time_ns);
+    mapping = process.maps.find(pc);
+  }
+  if (!mapping || !(*mapping)->executable) return nullptr;
+  if ((*mapping)->may_copy && restore_copied_text(process, *mapping, pc, time_ns)) mapping = process.maps.find(pc);
+  return mapping;
 }
 
 UserStack UserStackReader::from_snapshot(const event::Sample& sample, space::Process& process) {
@@ -162,12 +173,12 @@ void UserStackReader::drop_implausible_frames(UserStack& stack, space::Process& 
 }
 
 // What the kernel took for frame pointers may have been anything: a chain ends where it leaves the code.
-UserStack UserStackReader::from_chain(const event::Sample& sample, space::Process& process) {
+UserStack UserStackReader::from_chain(std::span<const uint64_t> chain, space::Process& process) {
   chain_frames_.clear();
   UserStack result;
   result.had_registers = true;
   result.end = profile::StackEnd::kComplete;
-  for (uint64_t pc : sample.user_chain) {
+  for (uint64_t pc : chain) {
     if (chain_frames_.size() == options_.max_depth) {
       result.end = profile::StackEnd::kMaxDepth;
       break;

@@ -27,6 +27,8 @@ class UserStackReader {
                   Diagnostics& diagnostics);
 
   UserStack read(const event::Sample& sample, space::Process& process);
+  // Of a stack that the source walked; in walked_stack.cc.
+  UserStack read_walked(const event::StackDef& def, space::Process& process);
 
   // Memory that the next sample of this task needs beside its snapshot (from a recording).
   void add_memory(const event::StackMemory& memory);
@@ -43,7 +45,10 @@ class UserStackReader {
   class Provider;
 
   UserStack from_snapshot(const event::Sample& sample, space::Process& process);
-  UserStack from_chain(const event::Sample& sample, space::Process& process);
+  UserStack from_chain(std::span<const uint64_t> chain, space::Process& process);
+  void begin_read(space::Process& process, int32_t access_tid);
+  void append_walked(const event::StackDef& def, space::Process& process);
+  const space::MappingPtr* code_at(space::Process& process, uint64_t pc, uint64_t time_ns);
   void refresh_maps(space::Process& process, uint64_t pc, uint64_t time_ns);
   bool restore_copied_text(space::Process& process, const space::MappingPtr& mapping, uint64_t pc, uint64_t time_ns);
   profile::StackEnd end_of(const unwind::Stack& stack, const event::Sample& sample, const space::Process& process) const;

@@ -221,11 +221,11 @@ LabelSetId ProfileBuilder::label_set(std::span<const Label> labels) {
 void ProfileBuilder::add_aggregate(const Aggregate& aggregate) {
   auto& rows = profile_.aggregates;
   const uint64_t hash = hash_of(aggregate.site.value, uint64_t{aggregate.metric.value} << 32 | aggregate.labels.value,
-                                aggregate.thread.value);
+                                uint64_t{aggregate.thread.value} << 8 | static_cast<uint64_t>(aggregate.end));
   auto equal = [&](uint32_t row) {
     const Aggregate& a = rows[row];
     return a.site == aggregate.site && a.metric == aggregate.metric && a.labels == aggregate.labels &&
-           a.thread == aggregate.thread;
+           a.thread == aggregate.thread && a.end == aggregate.end;
   };
   bool added = false;
   const uint32_t row = aggregates_.find_or_add(hash, equal, [&] {

@@ -47,7 +47,7 @@ class ProfileBuilder {
   LabelSetId label_set(std::span<const Label> labels);  // interned; invalid when empty
 
   void add_sample(const Sample& sample) { profile_.samples.push_back(sample); }
-  // Sums into an existing row of equal (site, metric, labels, thread); a sum that leaves int64 stays at its limit and
+  // Sums into an existing row of equal (site, metric, labels, thread, end); a sum that leaves int64 stays at its limit and
   // is counted in the diagnostics.
   void add_aggregate(const Aggregate& aggregate);
 

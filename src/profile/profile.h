@@ -143,6 +143,7 @@ struct Aggregate {
   LabelSetId labels{};
   int64_t value = 0;
   ThreadId thread{};  // invalid when unknown
+  StackEnd end = StackEnd::kNotUnwound;
 };
 
 struct SwitchInterval {  // a thread on a CPU

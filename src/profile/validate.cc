@@ -101,6 +101,7 @@ class Checker {
       in_range("metric", r.metric, p_.metrics.size());
       in_range("labels", r.labels, p_.label_sets.size(), Need::kOptional);
       in_range("thread", r.thread, p_.threads.size(), Need::kOptional);
+      require(r.end < StackEnd::kCount, "stack end out of range");
     });
   }
 

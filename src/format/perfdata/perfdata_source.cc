@@ -93,7 +93,8 @@ Result<void> PerfDataSource::handle(const RawRecord& record, RecordStream* strea
 Result<void> PerfDataSource::handle_own(const RawRecord& record) {
   ByteReader in(record.bytes.subspan(kRecordHeaderBytes), swap_);
   uint64_t tag = in.u64();
-  if (tag == event::kStackMemoryTag) return handle_event_record(record.bytes);
+  constexpr uint64_t kEvents[] = {event::kStackMemoryTag, event::kStackDefTag, event::kCountTag, event::kWakeupTag};
+  if (std::ranges::find(kEvents, tag) != std::end(kEvents)) return handle_event_record(record.bytes);
   if (tag == event::kEndTag) {
     end_ns_ = in.u64();
     has_end_ = in.ok();
@@ -186,7 +187,9 @@ void PerfDataSource::add_event(FileEvent event) {
       info_.metrics.push_back(metric_of(event));
     }
   }
-  decoder_->add_layout(event::layout_of(event.attr, metric), event.ids);
+  event::AttrLayout layout = event::layout_of(event.attr, metric);
+  layout.has_stack_id = own_capture_ && (layout.sample_type & PERF_SAMPLE_ADDR);
+  decoder_->add_layout(layout, event.ids);
   events_.push_back(std::move(event));
 }
 

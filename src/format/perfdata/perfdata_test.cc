@@ -379,6 +379,14 @@ TEST(RawCapture, ReplayIsTheSameRun) {
     emit(writer, event::Sample{.time_ns = 6, .task = {5, 5}, .metric = 0, .snapshot = event::Snapshot{registers, stack, 65528}});
     emit(writer, event::Sample{.time_ns = 7, .task = {2, 2}, .metric = 0, .in_kernel = true, .snapshot = event::Snapshot{{}, {}, 16384}});
     emit(writer, event::Lost{.time_ns = 8, .cpu = 1, .count = 3});
+    emit(writer, event::StackDef{.time_ns = 9, .task = {5, 5}, .id = 7, .kernel_chain = words, .user_chain = words,
+                                 .user_end = event::WalkEnd::kComplete});
+    emit(writer, event::Sample{.time_ns = 10, .task = {5, 6}, .metric = 1, .stack_id = 7});
+    emit(writer, event::Sample{.time_ns = 11, .task = {5, 5}, .metric = 0, .stack_id = 8});
+    emit(writer, event::SwitchOut{.time_ns = 12, .task = {5, 5}, .cpu = 1, .stack_id = 7});
+    emit(writer, event::Wakeup{.time_ns = 13, .task = {5, 5}, .waker = {9, 10}});
+    emit(writer, event::SwitchIn{.time_ns = 14, .task = {5, 5}, .cpu = 1, .woken_ns = 13, .waker = {9, 10}});
+    emit(writer, event::Count{.time_ns = 15, .task = {5, 5}, .metric = 1, .samples = 3, .weight = 30, .stack_id = 7});
   });
   for (bool seekable : {true, false}) {
     Played replay = play(bytes, seekable);
@@ -389,6 +397,23 @@ TEST(RawCapture, ReplayIsTheSameRun) {
     EXPECT_EQ(describe(replay.recorder.info), describe(sample_session()));
     EXPECT_EQ(replay.diagnostics.entries().size(), 0u);
   }
+}
+
+// What perf reads: samples that have their chain.
+TEST(RawCapture, OtherReadersFindTheChainOfAStackId) {
+  std::vector<uint64_t> user = {0x401000, 0x402000}, kernel = {0xffffffff81000010};
+  perfdata::StackChains chains(8);
+  chains.define({.task = {5, 5}, .id = 7, .kernel_chain = kernel, .user_chain = user});
+  event::Sample sample = chains.with_chains({.task = {5, 6}, .stack_id = 7});
+  EXPECT_TRUE(std::ranges::equal(sample.user_chain, user));
+  EXPECT_TRUE(std::ranges::equal(sample.kernel_chain, kernel));
+  EXPECT_TRUE(chains.with_chains({.task = {6, 6}, .stack_id = 7}).user_chain.empty()) << "another process";
+  chains.define({.task = {5, 5}, .id = 7, .user_chain = kernel});
+  EXPECT_EQ(chains.with_chains({.task = {5, 6}, .stack_id = 7}).user_chain.size(), 1u) << "defined again";
+  for (uint64_t id = 1; id < 100; id++) chains.define({.task = {5, 5}, .id = id, .user_chain = user});
+  EXPECT_TRUE(chains.with_chains({.task = {5, 5}, .stack_id = 7}).user_chain.empty()) << "memory is bounded";
+  chains.forget(5);
+  EXPECT_TRUE(chains.with_chains({.task = {5, 5}, .stack_id = 99}).user_chain.empty());
 }
 
 TEST(RawCapture, LongStackMemoryIsSplit) {
@@ -412,9 +437,14 @@ TEST(PerfData, DamagedFilesAreContained) {
   FileBuilder records;
   records.comm(1, 7, "a", true).sample(5, 7).sample(2, 8).round().exit_of(9, 7);
   std::vector<uint64_t> words = {1, 2};
+  event::StackDef def{.time_ns = 1, .task = {5, 5}, .id = 4, .kernel_chain = words, .user_chain = words};
   Bytes own = capture(sample_session(), [&](RawWriter& writer) {
-    for (uint64_t t = 1; t < 20; t++)
+    ASSERT_TRUE(writer.on_event(def));
+    for (uint64_t t = 1; t < 20; t++) {
       ASSERT_TRUE(writer.on_event(event::Sample{.time_ns = t, .task = {5, 5}, .metric = 0, .user_chain = words}));
+      ASSERT_TRUE(writer.on_event(event::Sample{.time_ns = t, .task = {5, 5}, .metric = 0, .stack_id = 4}));
+      ASSERT_TRUE(writer.on_event(event::Count{.time_ns = t, .task = {5, 5}, .samples = t, .weight = t, .stack_id = 4}));
+    }
   });
   std::mt19937_64 random(9);
   for (const Bytes& good : {file_form(records.bytes(), false), own, compressed_file(records.bytes(), 50)}) {

@@ -119,7 +119,7 @@ Result<void> RawWriter::begin(const event::SessionInfo& info) {
 
 // Kernel threads have no user registers and fit any mask.
 Result<uint64_t> RawWriter::id_for(const event::Sample& sample) {
-  event::AttrLayout wanted = event::written_layout(sample.metric, sample.snapshot);
+  event::AttrLayout wanted = event::written_layout(sample);
   bool any_mask = sample.snapshot && sample.snapshot->registers.abi == PERF_SAMPLE_REGS_ABI_NONE;
   for (const Variant& variant : variants_) {
     if (any_mask && variant.layout.metric == wanted.metric) wanted.registers = variant.layout.registers;
@@ -157,8 +157,16 @@ Result<void> RawWriter::write_stack_memory(const event::StackMemory& memory) {
   return {};
 }
 
+Result<void> RawWriter::write_sample(const event::Sample& sample) {
+  uint64_t id = TRY(id_for(sample));
+  return write_event(sample.stack_id ? chains_.with_chains(sample) : sample, id);
+}
+
 Result<void> RawWriter::on_event(const event::Event& event) {
-  if (const auto* sample = std::get_if<event::Sample>(&event)) return write_event(event, TRY(id_for(*sample)));
+  if (const auto* sample = std::get_if<event::Sample>(&event)) return write_sample(*sample);
+  if (const auto* def = std::get_if<event::StackDef>(&event)) chains_.define(*def);
+  if (const auto* fork = std::get_if<event::Fork>(&event); fork && fork->child.pid != fork->parent.pid)
+    chains_.forget(fork->child.pid);
   if (const auto* memory = std::get_if<event::StackMemory>(&event)) return write_stack_memory(*memory);
   return write_event(event, kSideBandId);
 }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "event/event.h"
 #include "event/perf_record.h"
+#include "format/perfdata/stack_chains.h"
 
 namespace cprof::format {
 
@@ -36,11 +37,13 @@ class RawWriter final : public event::EventSink {
   Result<void> write_features();
   Result<uint64_t> id_for(const event::Sample& sample);
   Result<void> write_event(const event::Event& event, uint64_t id);
+  Result<void> write_sample(const event::Sample& sample);
   Result<void> write_stack_memory(const event::StackMemory& memory);
 
   OutputFile out_;
   event::SessionInfo info_;
   std::vector<Variant> variants_;
+  perfdata::StackChains chains_;
   std::vector<std::byte> buffer_;
   uint64_t dropped_ = 0;
   bool round_open_ = false;

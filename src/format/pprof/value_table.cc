@@ -12,6 +12,12 @@ using Source = ValueColumn::Source;
 
 constexpr std::string_view kNanoseconds = "nanoseconds";
 
+// A clock's counts are CPU time, which other tools know by one name.
+std::string_view type_name(const profile::Profile& profile, const Metric& metric) {
+  const std::string_view name = profile.text(metric.name);
+  return name == "cpu-clock" || name == "task-clock" ? "cpu" : name;
+}
+
 }  // namespace
 
 ValueTable::ValueTable(const profile::Profile& profile) : profile_(profile) {
@@ -44,10 +50,10 @@ void ValueTable::choose_recording_columns() {
 
 void ValueTable::choose_import_columns() {
   for (size_t i = 0; i < profile_.metrics.size(); ++i)
-    columns_.push_back({profile_.text(profile_.metrics[i].name), profile_.text(profile_.metrics[i].unit),
+    columns_.push_back({type_name(profile_, profile_.metrics[i]), profile_.text(profile_.metrics[i].unit),
                         Source::kWeight, MetricId(i)});
   const MetricId main = analyze::default_metric(profile_);
-  if (main.valid()) default_type_ = profile_.text(profile_.metrics[main.index()].name);
+  if (main.valid()) default_type_ = type_name(profile_, profile_.metrics[main.index()]);
 }
 
 void ValueTable::choose_period() {
@@ -66,7 +72,7 @@ void ValueTable::choose_period() {
   }
   for (const Metric& metric : profile_.metrics) {
     if (metric.period == 0 || metric.period > INT64_MAX) continue;
-    period_type_ = profile_.text(metric.name);
+    period_type_ = type_name(profile_, metric);
     period_unit_ = profile_.text(metric.unit);
     period_ = static_cast<int64_t>(metric.period);
     return;

@@ -145,6 +145,16 @@ std::optional<std::pair<uint64_t, uint64_t>> ModuleTable::function_range(uint64_
   return std::pair(start, start + fde->size);
 }
 
+bool ModuleTable::is_signal_frame(uint64_t svma) const {
+  cp_rule rule = impl_->rule_at(svma);
+  if (rule.cfa_kind == CP_CFA_SIGNAL) return true;
+  const FdeRange* range = rule.cfa_kind == CP_CFA_COMPLEX ? impl_->find_fde(svma) : nullptr;
+  if (!range) return false;
+  CfiSection section(impl_->sources[range->source()]);
+  auto fde = section.fde_at(range->offset());
+  return fde && fde->cie->is_signal_frame;
+}
+
 size_t ModuleTable::row_count() const { return impl_->rows.rows.size(); }
 
 size_t ModuleTable::memory_bytes() const {

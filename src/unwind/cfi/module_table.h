@@ -23,6 +23,8 @@ class ModuleTable {
 
   // The [start, end) in svma of the FDE that holds svma; identity of unnamed functions.
   std::optional<std::pair<uint64_t, uint64_t>> function_range(uint64_t svma) const;
+  // Whether svma lies in the code that a signal handler returns to: what called it was interrupted and called nothing.
+  bool is_signal_frame(uint64_t svma) const;
   size_t row_count() const;
   size_t memory_bytes() const;
   // What could not be used of the CFI, by stable name.

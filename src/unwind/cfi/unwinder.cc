@@ -63,18 +63,9 @@ struct SnapshotUnwinder::Impl {
     }
     const Module* found = find_module(pc);
     if (!found) return false;
-    entry = {pc, tag, table_of(*found) ? find_rule(*table_of(*found), pc - found->bias) : cp_rule{}};
+    entry = {pc, tag, table_of(*found) ? table_of(*found)->rule_at(pc - found->bias) : cp_rule{}};
     rule = entry.rule;
     return true;
-  }
-
-  static cp_rule find_rule(const ModuleTable::Impl& table, uint64_t svma) {
-    const cp_rule* known = cp_find_rule_inline(&table.table, svma);
-    if (known && known->cfa_kind == CP_CFA_SIGNAL) return *known;
-    // In sigreturn the pc is behind the trampoline's last instruction, where its FDE has ended.
-    const cp_rule* before = cp_find_rule_inline(&table.table, svma - 1);
-    if (before && before->cfa_kind == CP_CFA_SIGNAL && !table.find_fde(svma)) return *before;
-    return known ? *known : cp_rule{};
   }
 
   const Module* find_module(uint64_t pc) {
