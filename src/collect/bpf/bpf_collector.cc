@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <deque>
 
 #include <fmt/format.h>
 
@@ -45,6 +46,8 @@ PerfOptions side_band_options(const BpfOptions& options) {
 
 }  // namespace
 
+// Holds the events of a pass until the programs have been told what they mean for unwinding: what the sink does with them
+// may take long.
 class BpfCollector::SideBand : public event::EventSink {
  public:
   explicit SideBand(BpfCollector& owner) : owner_(owner) {}
@@ -59,23 +62,49 @@ class BpfCollector::SideBand : public event::EventSink {
     return owner_.sink_->begin(info);
   }
   Result<void> on_event(const event::Event& event) override {
-    TRY(owner_.deliver(event::time_of(event)));
+    held_.push_back(event);
     owner_.processes_->apply(event);
-    return owner_.sink_->on_event(event);
+    const auto* mmap = std::get_if<event::Mmap>(&event);
+    if (mmap) keep_views(*mmap);
+    else if (const auto* comm = std::get_if<event::Comm>(&event)) std::get<event::Comm>(held_.back()).name = keep(comm->name);
+    return {};
   }
   Result<void> on_round(uint64_t time_ns) override {
-    TRY(owner_.deliver(time_ns));
     owner_.processes_->publish(time_ns);
+    TRY(pass_on());
+    TRY(owner_.deliver(time_ns));
     return owner_.sink_->on_round(time_ns);
   }
   Result<void> finish(uint64_t end_ns) override {
+    TRY(pass_on());
     TRY(owner_.deliver(UINT64_MAX));
     TRY(owner_.deliver_counts(end_ns));
     return owner_.sink_->finish(end_ns);
   }
 
  private:
+  std::string_view keep(std::string_view text) { return texts_.emplace_back(text); }
+  void keep_views(const event::Mmap& mmap) {
+    auto& held = std::get<event::Mmap>(held_.back());
+    held.path = keep(mmap.path);
+    std::string_view build_id(reinterpret_cast<const char*>(mmap.build_id.data()), mmap.build_id.size());
+    held.build_id = std::as_bytes(std::span(keep(build_id)));
+  }
+  Result<void> pass_on() {
+    Result<void> passed;
+    for (const event::Event& event : held_) {
+      passed = owner_.deliver(event::time_of(event));
+      if (passed) passed = owner_.sink_->on_event(event);
+      if (!passed) break;
+    }
+    held_.clear();
+    texts_.clear();
+    return passed;
+  }
+
   BpfCollector& owner_;
+  std::vector<event::Event> held_;
+  std::deque<std::string> texts_;  // what held events view
 };
 
 BpfCollector::BpfCollector(BpfOptions options, std::unique_ptr<PerfCollector> side)
