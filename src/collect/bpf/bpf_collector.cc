@@ -78,7 +78,7 @@ class BpfCollector::SideBand : public event::EventSink {
   Result<void> finish(uint64_t end_ns) override {
     TRY(pass_on());
     TRY(owner_.deliver(UINT64_MAX));
-    TRY(owner_.deliver_counts(end_ns));
+    for (int map = 0; map < 2; map++) TRY(owner_.deliver_counts(end_ns));
     return owner_.sink_->finish(end_ns);
   }
 
@@ -136,6 +136,9 @@ sampler_settings BpfCollector::settings() const {
   settings.let_through = static_cast<bool>(options_.perf_tap);
   settings.count_only = options_.count_only;
   settings.off_cpu = options_.off_cpu;
+  settings.some_cpus = !perf.target.cpus.empty();
+  for (int cpu : perf.target.cpus)
+    if (cpu < SAMPLER_MAX_CPUS) settings.cpus[cpu / 64] |= uint64_t{1} << (cpu % 64);
   return settings;
 }
 
@@ -269,7 +272,18 @@ Result<void> BpfCollector::deliver_record(std::span<const std::byte> record) {
   return sink_->on_event(event_);
 }
 
-Result<void> BpfCollector::deliver_counts(uint64_t) { return {}; }
+Result<void> BpfCollector::deliver_counts(uint64_t now_ns) {
+  if (!options_.count_only) return {};
+  Result<void> delivered;
+  object_->take_counts([&](const sampler_count_key& key, const sampler_count& count) {
+    uint64_t id = key.stack;
+    if (delivered) delivered = describe_stack(id, now_ns);
+    event_ = event::Count{now_ns, {static_cast<int32_t>(key.pid), static_cast<int32_t>(key.tid)}, key.metric,
+                          count.samples, count.weight, id, key.in_kernel != 0};
+    if (delivered) delivered = sink_->on_event(event_);
+  });
+  return delivered;
+}
 
 void BpfCollector::wait(int timeout_ms) {
   pollfd ask{object_->wait_fd(), POLLIN, 0};

@@ -9,6 +9,7 @@
 
 #define CPROF_PF_KTHREAD 0x00200000
 #define CPROF_VM_EXEC 0x00000004
+#define CPROF_THREAD_SIZE 16384         /* of a task's kernel stack */
 #define CPROF_USER_CS 0x33            /* 64-bit user code */
 
 /* Order and size are those of ptrace and of the perf program's context: part of the interface, not relocated. */
@@ -46,6 +47,7 @@ struct signal_struct {
   atomic_t live;
 };
 struct task_struct {
+  void *stack;
   unsigned int flags;
   unsigned int __state;
   int pid, tgid;
@@ -56,7 +58,6 @@ struct task_struct {
   unsigned in_execve : 1;
   struct signal_struct *signal;
 };
-struct linux_binprm;
 
 #pragma clang attribute pop
 

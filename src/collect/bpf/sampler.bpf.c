@@ -77,6 +77,8 @@ HASH_OF(execs, SAMPLER_MAX_PROCESSES, uint32_t, uint64_t);
 HASH_OF(tasks, SAMPLER_MAX_TASKS, uint32_t, struct sampler_task);
 HASH_OF(files, SAMPLER_MAX_MODULES, struct sampler_file_key, uint32_t);
 HASH_OF(learned, SAMPLER_LEARNING_PROCESSES, uint32_t, struct sampler_learned);
+HASH_OF(counts_0, SAMPLER_MAX_COUNTS, struct sampler_count_key, struct sampler_count);
+HASH_OF(counts_1, SAMPLER_MAX_COUNTS, struct sampler_count_key, struct sampler_count);
 HASH_OF(waits, SAMPLER_MAX_TASKS, uint32_t, struct sampler_wait);
 
 struct {
@@ -137,6 +139,7 @@ struct scratch {
 PERCPU_OF(scratches, SLOTS, struct scratch);
 PERCPU_OF(snapshots, 1, struct sampler_snapshot);
 PERCPU_OF(learning, SLOTS, struct sampler_learned);
+PERCPU_OF(own_stack, 1, uint64_t);
 PERCPU_OF(counters, SAMPLER_COUNTERS, uint64_t);
 
 static inline __attribute__((always_inline)) void count(uint32_t which) {
@@ -320,10 +323,22 @@ static inline __attribute__((always_inline)) void begin_walk(struct scratch *scr
   scratch->stack.epoch = process->epoch;
 }
 
+/* As the kernel walks frame pointers. Where that ended nobody can tell. */
+static inline __attribute__((always_inline)) void walk_frame_pointers(struct scratch *scratch, void *context) {
+  long bytes = bpf_get_stack(context, scratch->stack.addresses, SAMPLER_MAX_KERNEL * sizeof(uint64_t), BPF_F_USER_STACK);
+  scratch->walk.end = SAMPLER_END_UNKNOWN;
+  if (bytes > 0) scratch->walk.depth = (uint32_t)bytes / sizeof(uint64_t);
+}
+
 /* Needs begin_walk(). */
-static inline __attribute__((always_inline)) void walk_user(struct scratch *scratch, struct task_struct *task, uint32_t slot) {
+static inline __attribute__((always_inline)) void walk_user(struct scratch *scratch, struct task_struct *task, void *context,
+                                                            uint32_t slot) {
   struct user_walk *walk = &scratch->walk;
   if (settings.user_stacks == SAMPLER_USER_NONE || !task->mm || task->flags & CPROF_PF_KTHREAD) return;
+  if (settings.user_stacks == SAMPLER_USER_FRAME_POINTERS) {
+    walk_frame_pointers(scratch, context);
+    return;
+  }
   struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
   copy_registers(walk, registers);
   if (*(uint16_t *)&registers->cs != CPROF_USER_CS) {
@@ -351,15 +366,17 @@ static inline __attribute__((always_inline)) void walk_kernel(struct scratch *sc
   if (bytes > 0) stack->kernel = (uint32_t)bytes / sizeof(uint64_t);
 }
 
-/* A global function for the same reason as walk_frame. */
-__attribute__((noinline)) int hash_kernel(uint32_t slot) {
+/* Into the hash goes what the walk has not put there already. A global function for the same reason as walk_frame. */
+__attribute__((noinline)) int hash_rest(uint32_t slot) {
   struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
   if (!scratch) return 0;
   uint64_t hash = walk_mix(scratch->walk.hash, scratch->walk.end);
-  uint64_t user = at_most(scratch->stack.user, SAMPLER_MAX_DEPTH);
-  for (uint32_t i = 0; i < SAMPLER_MAX_KERNEL; i++) {
-    if (i >= scratch->stack.kernel) break;
-    hash = walk_mix(hash, scratch->stack.addresses[user + i]);
+  uint64_t from = scratch->walk.end == SAMPLER_END_UNKNOWN ? 0 : at_most(scratch->stack.user, SAMPLER_MAX_DEPTH);
+  uint32_t end = scratch->stack.user + scratch->stack.kernel;
+  for (uint32_t i = 0; i < 2 * SAMPLER_MAX_KERNEL; i++) {
+    uint64_t at = at_most(from + i, SAMPLER_MAX_DEPTH + SAMPLER_MAX_KERNEL);
+    if (at >= end) break;
+    hash = walk_mix(hash, scratch->stack.addresses[at]);
   }
   scratch->walk.hash = hash ? hash : 1;
   return 0;
@@ -369,7 +386,7 @@ __attribute__((noinline)) int hash_kernel(uint32_t slot) {
  * after the record is out, so that no other CPU names a stack that is not there yet. */
 static inline __attribute__((always_inline)) uint64_t define_stack(struct scratch *scratch, void *ring, uint32_t slot) {
   struct sampler_stack *stack = &scratch->stack;
-  hash_kernel(slot);
+  hash_rest(slot);
   uint64_t id = scratch->walk.hash;
   uint32_t place = (uint32_t)id % SAMPLER_SENT_SLOTS;
   uint64_t *known = bpf_map_lookup_elem(&sent, &place);
@@ -498,16 +515,36 @@ int BPF_PROG(on_exit, struct task_struct *task) {
 
 /* ---- on-CPU ---- */
 
+/* A thread runs on one CPU at a time, so nobody else adds to its counts. */
+static inline __attribute__((always_inline)) void add_to(struct sampler_count *known, void *map, const struct sampler_count_key *key,
+                                                         uint64_t weight) {
+  struct sampler_count first = {.samples = 1, .weight = weight};
+  if (known) {
+    known->samples++;
+    known->weight += weight;
+  } else if (bpf_map_update_elem(map, key, &first, BPF_ANY)) {
+    count(SAMPLER_COUNTS_FULL);
+  }
+}
+
+static inline __attribute__((always_inline)) void count_sample(const struct sampler_sample *sample) {
+  struct sampler_count_key key = {.stack = sample->header.stack, .pid = sample->header.pid, .tid = sample->header.tid,
+                                  .metric = sample->metric, .in_kernel = sample->flags & SAMPLER_IN_KERNEL};
+  if (control.counts) add_to(bpf_map_lookup_elem(&counts_1, &key), &counts_1, &key, sample->period);
+  else add_to(bpf_map_lookup_elem(&counts_0, &key), &counts_0, &key, sample->period);
+}
+
 static inline __attribute__((always_inline)) void take_sample(struct bpf_perf_event_data *context, struct scratch *scratch,
                                                               void *ring) {
   struct task_struct *task = bpf_get_current_task_btf();
   struct sampler_sample *sample = &scratch->sample;
   begin_walk(scratch, task, sample->header.pid, SLOT_SAMPLE);
-  walk_user(scratch, task, SLOT_SAMPLE);
+  walk_user(scratch, task, context, SLOT_SAMPLE);
   if (scratch->walk.wants_snapshot && settings.snapshots && take_budget(scratch, ring) && send_snapshot(scratch, context, ring)) return;
   walk_kernel(scratch, context, 0);
   sample->header.stack = define_stack(scratch, ring, SLOT_SAMPLE);
-  if (bpf_ringbuf_output(ring, sample, sizeof(*sample), wakeup_for(ring))) count(SAMPLER_RING_FULL_SAMPLES);
+  if (settings.count_only) count_sample(sample);
+  else if (bpf_ringbuf_output(ring, sample, sizeof(*sample), wakeup_for(ring))) count(SAMPLER_RING_FULL_SAMPLES);
 }
 
 SEC("perf_event")
@@ -537,10 +574,30 @@ int on_sample(struct bpf_perf_event_data *context) {
 
 /* ---- off-CPU ---- */
 
+static inline __attribute__((always_inline)) int is_wanted_cpu(void) {
+  if (!settings.some_cpus) return 1;
+  uint32_t cpu = bpf_get_smp_processor_id();
+  return cpu < SAMPLER_MAX_CPUS && settings.cpus[cpu / 64 % (SAMPLER_MAX_CPUS / 64)] >> (cpu % 64) & 1;
+}
+
+/* The preempt count, which would say it, cannot be reached where kallsyms has no data symbols. But an interrupt of kernel
+ * code runs on a stack of its own, and so does this program then (through a map its address becomes a number that may be
+ * compared); and one of user code leaves no system call's number behind. */
+static inline __attribute__((always_inline)) int is_in_interrupt(struct task_struct *task) {
+  uint32_t first = 0;
+  uint64_t *place = bpf_map_lookup_elem(&own_stack, &first);
+  if (!place) return 1;
+  *(volatile uint64_t *)place = (uint64_t)&first;
+  if (*(volatile uint64_t *)place - (uint64_t)task->stack >= CPROF_THREAD_SIZE) return 1;
+  if (!task->mm || task->flags & CPROF_PF_KTHREAD) return 0;
+  const struct pt_regs *registers = (const struct pt_regs *)bpf_task_pt_regs(task);
+  return (int64_t)registers->orig_ax < 0;
+}
+
 static inline __attribute__((always_inline)) void leave_cpu(void *context, struct task_struct *task, bool preempted) {
   uint64_t ids = bpf_get_current_pid_tgid();
   uint32_t tid = (uint32_t)ids, slot = SLOT_SWITCH;
-  if (!tid || !is_wanted(tid)) return;
+  if (!tid || !is_wanted_cpu() || !is_wanted(tid)) return;
   struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
   void *ring = ring_of_this_cpu();
   if (!scratch || !ring) return;
@@ -557,8 +614,8 @@ static inline __attribute__((always_inline)) void leave_cpu(void *context, struc
     if (!wait) return;
   }
   begin_walk(scratch, task, header->pid, SLOT_SWITCH);
-  walk_user(scratch, task, SLOT_SWITCH);
-  walk_kernel(scratch, context, 0);
+  walk_user(scratch, task, context, SLOT_SWITCH);
+  walk_kernel(scratch, context, 2);  /* without ourselves and who called us */
   struct sampler_switch out = {.header = *header, .flags = preempted ? SAMPLER_PREEMPTED : 0};
   out.header.type = SAMPLER_SWITCH_OUT;
   out.header.stack = define_stack(scratch, ring, SLOT_SWITCH);
@@ -595,12 +652,14 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
   return 0;
 }
 
-SEC("tp_btf/sched_wakeup")
+/* sched_waking is where the waker is; sched_wakeup may be on the CPU of the woken. In an interrupt nobody in particular
+ * is the waker. */
+SEC("tp_btf/sched_waking")
 int BPF_PROG(on_wakeup, struct task_struct *task) {
   uint32_t tid = (uint32_t)task->pid;
   struct sampler_wait *wait = bpf_map_lookup_elem(&waits, &tid);
   if (!wait || !wait->out_ns || wait->woken_ns) return 0;
-  uint64_t ids = bpf_get_current_pid_tgid();
+  uint64_t ids = is_in_interrupt(bpf_get_current_task_btf()) ? 0 : bpf_get_current_pid_tgid();
   wait->waker_pid = ids >> 32;
   wait->waker_tid = (uint32_t)ids;
   wait->woken_ns = bpf_ktime_get_ns();

@@ -120,6 +120,9 @@ struct sampler_settings {
   uint8_t count_only;             /* samples are counted per stack, without times */
   uint8_t learn;                  /* mappings are learned by bpf_find_vma */
   uint8_t off_cpu;
+  uint8_t some_cpus;              /* only those whose bit is set in cpus */
+  uint8_t unused_bytes[7];
+  uint64_t cpus[SAMPLER_MAX_CPUS / 64];
 };
 #define SAMPLER_METRIC_BY_COOKIE 0xffffffffu
 enum sampler_user_stacks { SAMPLER_USER_NONE = 0, SAMPLER_USER_TABLES, SAMPLER_USER_FRAME_POINTERS };
@@ -127,7 +130,7 @@ enum sampler_user_stacks { SAMPLER_USER_NONE = 0, SAMPLER_USER_TABLES, SAMPLER_U
 /* Changed while the programs run. */
 struct sampler_control {
   uint32_t on;
-  uint32_t counts;                /* which of the two maps is counted into */
+  uint32_t counts;                /* 0 or 1: which of the two maps is counted into */
 };
 
 enum sampler_record_type {

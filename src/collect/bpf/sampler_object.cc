@@ -112,10 +112,22 @@ Result<void> SamplerObject::open_and_load(const sampler_settings& settings) {
   void* initial = constants ? const_cast<void*>(bpf_map__initial_value(constants, &size)) : nullptr;
   if (!initial || size < sizeof(settings)) return fail("bpf: the built-in program has no settings");
   memcpy(initial, &settings, sizeof(settings));
-  for (const char* name : {"on_switch", "on_wakeup"})
-    bpf_program__set_autoload(bpf_object__find_program_by_name(object_, name), settings.off_cpu);
+  fit_to_settings();
   if (int error = bpf_object__load(object_)) return bpf_failure("loading the program", -error, &messages);
   return {};
+}
+
+// What this run does not use is not loaded and takes no memory.
+void SamplerObject::fit_to_settings() {
+  for (const char* name : {"on_switch", "on_wakeup"})
+    bpf_program__set_autoload(bpf_object__find_program_by_name(object_, name), settings_.off_cpu);
+  auto shrink = [this](bool is_used, std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (!is_used) bpf_map__set_max_entries(bpf_object__find_map_by_name(object_, name), 1);
+  };
+  shrink(settings_.count_only, {"counts_0", "counts_1"});
+  shrink(settings_.off_cpu, {"waits"});
+  shrink(settings_.filter == SAMPLER_TASKS, {"tasks"});
 }
 
 int SamplerObject::map_fd(const char* name) const { return bpf_object__find_map_fd_by_name(object_, name); }
@@ -264,6 +276,19 @@ void SamplerObject::set_file(const sampler_file_key& key, uint32_t module) {
   else bpf_map_delete_elem(map_fd("files"), &key);
 }
 
-void SamplerObject::take_counts(const std::function<void(const sampler_count_key&, const sampler_count&)>&) {}
+void SamplerObject::take_counts(const OnCount& on_count) {
+  int map = map_fd(control_->counts ? "counts_0" : "counts_1");
+  std::vector<sampler_count_key> keys;
+  sampler_count_key key{};
+  for (const sampler_count_key* before = nullptr; bpf_map_get_next_key(map, before, &key) == 0; before = &keys.back())
+    keys.push_back(key);
+  for (const sampler_count_key& counted : keys) {
+    sampler_count value{};
+    if (bpf_map_lookup_elem(map, &counted, &value) != 0) continue;
+    bpf_map_delete_elem(map, &counted);
+    on_count(counted, value);
+  }
+  __atomic_store_n(&control_->counts, control_->counts ? 0u : 1u, __ATOMIC_RELEASE);
+}
 
 }  // namespace cprof::collect

@@ -42,8 +42,11 @@ class SamplerObject final : public SamplerMaps {
   void read_rings(const OnRecord& on_record);
 
   std::array<uint64_t, SAMPLER_COUNTERS> counters() const;   // over all CPUs
-  // Gives what was counted since the last time and begins anew; each count is given once.
-  void take_counts(const std::function<void(const sampler_count_key&, const sampler_count&)>& on_count);
+  // Gives what was counted into the map that has been out of use since the last call, and lets the other take its place:
+  // programs that were still counting into it then have long ended. Each count is given once; two calls after the
+  // samplers are detached give all.
+  using OnCount = std::function<void(const sampler_count_key&, const sampler_count&)>;
+  void take_counts(const OnCount& on_count);
 
   Result<std::span<uint32_t>> add_chunk() override;
   std::span<cp_rule> rules() override { return rules_; }
@@ -61,6 +64,7 @@ class SamplerObject final : public SamplerMaps {
 
   SamplerObject() = default;
   Result<void> open_and_load(const sampler_settings& settings);
+  void fit_to_settings();
   Result<void> map_tables();
   Result<void*> map_memory(int fd, size_t bytes);
   int map_fd(const char* name) const;
