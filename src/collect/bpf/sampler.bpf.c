@@ -594,6 +594,18 @@ static inline __attribute__((always_inline)) int is_in_interrupt(struct task_str
   return (int64_t)registers->orig_ax < 0;
 }
 
+static inline __attribute__((always_inline)) void tell_switch_in(struct sampler_wait *wait, uint32_t pid, uint32_t tid,
+                                                                 uint64_t time_ns, void *ring) {
+  struct sampler_switch in = {.woken_ns = wait->woken_ns, .waker_pid = wait->waker_pid, .waker_tid = wait->waker_tid};
+  in.header.type = SAMPLER_SWITCH_IN;
+  in.header.cpu = bpf_get_smp_processor_id();
+  in.header.time_ns = time_ns;
+  in.header.pid = pid;
+  in.header.tid = tid;
+  wait->out_ns = 0;
+  if (bpf_ringbuf_output(ring, &in, sizeof(in), wakeup_for(ring))) count(SAMPLER_RING_FULL_SWITCHES);
+}
+
 static inline __attribute__((always_inline)) void leave_cpu(void *context, struct task_struct *task, bool preempted) {
   uint64_t ids = bpf_get_current_pid_tgid();
   uint32_t tid = (uint32_t)ids, slot = SLOT_SWITCH;
@@ -612,6 +624,11 @@ static inline __attribute__((always_inline)) void leave_cpu(void *context, struc
     if (bpf_map_update_elem(&waits, &tid, &fresh, BPF_ANY)) count(SAMPLER_WAITS_FULL);
     wait = bpf_map_lookup_elem(&waits, &tid);
     if (!wait) return;
+  }
+  if (wait->out_ns) {
+    /* Some kernels switch to a task without the tracepoint now and then (seen on a 6.18 for virtual machines). */
+    count(SAMPLER_UNTRACED_SWITCHES);
+    tell_switch_in(wait, header->pid, tid, wait->woken_ns ? wait->woken_ns : header->time_ns, ring);
   }
   begin_walk(scratch, task, header->pid, SLOT_SWITCH);
   walk_user(scratch, task, context, SLOT_SWITCH);
@@ -633,15 +650,7 @@ static inline __attribute__((always_inline)) void enter_cpu(struct task_struct *
   struct sampler_wait *wait = bpf_map_lookup_elem(&waits, &tid);
   if (!wait || !wait->out_ns) return;
   void *ring = ring_of_this_cpu();
-  if (!ring) return;
-  struct sampler_switch in = {.woken_ns = wait->woken_ns, .waker_pid = wait->waker_pid, .waker_tid = wait->waker_tid};
-  in.header.type = SAMPLER_SWITCH_IN;
-  in.header.cpu = bpf_get_smp_processor_id();
-  in.header.time_ns = bpf_ktime_get_ns();
-  in.header.pid = (uint32_t)task->tgid;
-  in.header.tid = tid;
-  wait->out_ns = 0;
-  if (bpf_ringbuf_output(ring, &in, sizeof(in), wakeup_for(ring))) count(SAMPLER_RING_FULL_SWITCHES);
+  if (ring) tell_switch_in(wait, (uint32_t)task->tgid, tid, bpf_ktime_get_ns(), ring);
 }
 
 SEC("tp_btf/sched_switch")

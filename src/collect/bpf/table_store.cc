@@ -8,6 +8,7 @@
 namespace cprof::collect {
 namespace {
 
+constexpr uint32_t kNoRule = 0, kComplexRule = 1;  // places of the rules that are always there
 constexpr uint32_t kMaxWords = SAMPLER_MAX_CHUNKS * SAMPLER_CHUNK_WORDS;
 
 uint32_t room_in_chunk(uint32_t at) { return SAMPLER_CHUNK_WORDS - (at & (SAMPLER_CHUNK_WORDS - 1)); }
@@ -24,7 +25,7 @@ uint32_t TableStore::rule_index(const cp_rule& rule) {
   rules_.erase(it);
   diagnostics_.add("bpf_rules_full", Severity::kNotice,
                    "unwind rules beyond what the BPF program holds; stacks through them are unwound from snapshots");
-  return rule_index({.cfa_kind = CP_CFA_COMPLEX, .fp_kind = 0, .ra_kind = 0, .fp_offset = 0, .offset = 0});
+  return kComplexRule;
 }
 
 // words in a row within one chunk; gives the first.
@@ -54,7 +55,7 @@ Result<void> TableStore::add_page(const cp_table& table, uint32_t page, std::spa
   std::span<uint32_t> rows = words_at(at);
   for (uint32_t i = from; i < to; i++) {
     uint32_t rule = CP_ROW_RULE(table.rows[i]);
-    rows[i - from] = CP_MAKE_ROW(CP_ROW_PC(table.rows[i]), rule < renumbered_.size() ? renumbered_[rule] : 0);
+    rows[i - from] = CP_MAKE_ROW(CP_ROW_PC(table.rows[i]), rule < renumbered_.size() ? renumbered_[rule] : kNoRule);
   }
   index[page] = at;
   index[page + 1] = cursor_;
@@ -62,8 +63,14 @@ Result<void> TableStore::add_page(const cp_table& table, uint32_t page, std::spa
   return {};
 }
 
+void TableStore::add_standing_rules() {
+  cp_rule complex{};
+  complex.cfa_kind = CP_CFA_COMPLEX;
+  CPROF_CHECK(rule_index({}) == kNoRule && rule_index(complex) == kComplexRule);
+}
+
 Result<sampler_module> TableStore::add(const cp_table& table) {
-  if (rules_.empty()) rule_index({});  // index 0: no unwind information
+  if (rules_.empty()) add_standing_rules();
   renumbered_.clear();
   for (uint32_t i = 0; i < table.rule_count; i++) renumbered_.push_back(rule_index(table.rules[i]));
   sampler_module module{};

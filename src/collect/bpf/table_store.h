@@ -25,6 +25,7 @@ class TableStore {
  private:
   Result<uint32_t> reserve(uint32_t words);
   Result<void> add_page(const cp_table& table, uint32_t page, std::span<uint32_t> index);
+  void add_standing_rules();
   uint32_t rule_index(const cp_rule& rule);
   std::span<uint32_t> words_at(uint32_t at) { return chunks_[at >> SAMPLER_CHUNK_BITS].subspan(at & (SAMPLER_CHUNK_WORDS - 1)); }
 
