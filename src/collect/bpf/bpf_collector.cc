@@ -235,7 +235,7 @@ void BpfCollector::take_record(std::span<const std::byte> record) {
   if (!header) return;
   if (header->type == SAMPLER_STACK) keep_stack(record, header->stack);
   else if (header->type != SAMPLER_WANT_MODULE) sorter_.push_copy(header->time_ns, record);
-  else if (modules_->make_table(static_cast<uint32_t>(header->stack))) processes_->publish_all_again();
+  else processes_->make_table(static_cast<uint32_t>(header->stack), static_cast<int32_t>(header->pid));
 }
 
 void BpfCollector::drain() {

@@ -42,7 +42,12 @@ struct vm_area_struct {
   unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
   struct file *vm_file;
 };
-struct mm_struct;
+struct mm_struct {
+  unsigned long start_stack;
+};
+struct thread_struct {
+  unsigned long fsbase;
+};
 struct signal_struct {
   atomic_t live;
 };
@@ -57,6 +62,7 @@ struct task_struct {
   uint64_t self_exec_id;
   unsigned in_execve : 1;
   struct signal_struct *signal;
+  struct thread_struct thread;
 };
 
 #pragma clang attribute pop

@@ -11,8 +11,6 @@
 namespace cprof::collect {
 namespace {
 
-constexpr size_t kMostPlaces = 8;
-
 // svma - file offset of each executable segment.
 std::vector<uint64_t> code_deltas(const object::ElfFile& elf) {
   std::vector<uint64_t> deltas;
@@ -28,7 +26,7 @@ sampler_file_key key_of(const event::FileId& file) { return {file.inode, file.ma
 ModuleBook::ModuleBook(SamplerMaps& maps, Diagnostics& diagnostics)
     : maps_(maps), diagnostics_(diagnostics), store_(maps, diagnostics), modules_(1) {}
 
-uint32_t ModuleBook::number_of(const space::Process& process, const space::Mapping& mapping) {
+uint32_t ModuleBook::number_of(const space::Mapping& mapping) {
   if (mapping.kind == space::MappingKind::kAnonymous || mapping.kind == space::MappingKind::kSpecial) return 0;
   Key key{mapping.file.major, mapping.file.minor, mapping.file.inode, mapping.file.generation, mapping.path,
           object::to_hex(mapping.build_id)};
@@ -47,23 +45,13 @@ uint32_t ModuleBook::number_of(const space::Process& process, const space::Mappi
     module.is_vdso = mapping.kind == space::MappingKind::kVdso;
     if (mapping.file.inode) maps_.set_file(key_of(mapping.file), it->second);
   }
-  note_place(modules_[it->second], process, mapping);
-  return it->second;
-}
-
-// A file that could not be opened while its process died may be opened by the next one's.
-void ModuleBook::note_place(Module& module, const space::Process& process, const space::Mapping& mapping) {
-  if (module.made && !module.failed) return;
-  int32_t tid = process.access_tid ? process.access_tid : process.pid;
-  bool is_known = std::ranges::any_of(module.places, [&](const Place& p) { return p.tid == tid && p.start == mapping.start; });
-  if (is_known) return;
-  if (module.places.size() == kMostPlaces) module.places.erase(module.places.begin());
-  module.places.push_back({tid, mapping.start, mapping.end});
-  if (!module.failed) return;
-  sampler_module& told = maps_.modules()[static_cast<size_t>(&module - modules_.data())];
+  Module& module = modules_[it->second];
+  if (!module.failed) return it->second;
+  // A file that could not be opened while its process died may be opened by the next one's.
   module.made = module.failed = false;
-  told.asked = 0;
-  told.state = SAMPLER_MODULE_UNKNOWN;
+  maps_.modules()[it->second].asked = 0;
+  maps_.modules()[it->second].state = SAMPLER_MODULE_UNKNOWN;
+  return it->second;
 }
 
 uint64_t ModuleBook::bias_of(uint32_t number, const space::Mapping& mapping) const {
@@ -74,51 +62,45 @@ uint64_t ModuleBook::bias_of(uint32_t number, const space::Mapping& mapping) con
   return bias ? *bias + module.delta : plain;
 }
 
-Result<std::shared_ptr<object::ElfFile>> ModuleBook::open(const Module& module) {
+Result<std::shared_ptr<object::ElfFile>> ModuleBook::open(const Module& module, std::span<const Place> places) {
   if (module.is_vdso) return object::ElfFile::from_memory(TRY(object::read_own_vdso()), "[vdso]");
   object::FileIdentity identity{module.file.major, module.file.minor, module.file.inode, module.build_id};
   Error error{module.path + ": no process that maps it is left", ESRCH};
-  for (auto place = module.places.rbegin(); place != module.places.rend(); ++place) {
-    auto fd = object::open_mapped_file(place->tid, place->start, place->end, module.path, identity);
+  for (const Place& place : places) {
+    auto fd = object::open_mapped_file(place.tid, place.start, place.end, module.path, identity);
     if (fd) return object::ElfFile::open(std::move(*fd), module.path);
     error = fd.error();
   }
   return std::unexpected(error);
 }
 
-Result<std::shared_ptr<const unwind::ModuleTable>> ModuleBook::compile(Module& module, object::ElfFile& elf) {
+Result<void> ModuleBook::publish(uint32_t number, object::ElfFile& elf, int32_t tid) {
+  Module& module = modules_[number];
   bool has_cfi = elf.find_section(".eh_frame") || elf.eh_frame_header_range();
   std::shared_ptr<object::ElfFile> debug;
-  int32_t tid = module.places.empty() ? 0 : module.places.back().tid;
   if (!has_cfi) debug = finder_.find(elf, module.path, tid, diagnostics_);
-  return tables_.get(elf, debug.get());
-}
-
-Result<void> ModuleBook::publish(uint32_t number, object::ElfFile& elf) {
-  Module& module = modules_[number];
-  module.table = TRY(compile(module, elf));
-  const unwind::ModuleTable::Impl& impl = module.table->impl();
+  auto table = TRY(tables_.get(elf, debug.get()));
+  const unwind::ModuleTable::Impl& impl = table->impl();
   std::vector<uint64_t> deltas = code_deltas(elf);
   if (impl.machine != &unwind::kX86_64Cfi || deltas.empty()) return fail(module.path + ": no x86-64 code", ENOEXEC);
   module.delta = deltas.front();
   sampler_module told = TRY(store_.add(impl.table));
-  told.base = impl.table.base - module.delta;
   sampler_module& shared = maps_.modules()[number];
-  shared.base = told.base;
+  shared.base = impl.table.base - module.delta;
   shared.page_count = told.page_count;
   shared.pages_at = told.pages_at;
   __atomic_store_n(&shared.state, uint32_t{SAMPLER_MODULE_READY}, __ATOMIC_RELEASE);
   return {};
 }
 
-bool ModuleBook::make_table(uint32_t number) {
+bool ModuleBook::make_table(uint32_t number, std::span<const Place> places) {
   if (number >= modules_.size() || is_made(number)) return false;
   Module& module = modules_[number];
   module.made = true;
-  auto elf = open(module);
+  auto elf = open(module, places);
   Result<void> published;
   if (!elf) published = std::unexpected(elf.error());
-  else published = publish(number, **elf);
+  else published = publish(number, **elf, places.empty() ? 0 : places.front().tid);
   if (!published) {
     module.failed = !elf;
     maps_.modules()[number].state = SAMPLER_MODULE_NO_TABLE;
@@ -128,15 +110,12 @@ bool ModuleBook::make_table(uint32_t number) {
     return false;
   }
   (*elf)->drop_cached_data();
-  module.places.clear();
   std::vector<uint64_t> deltas = code_deltas(**elf);
   bool has_several = std::ranges::any_of(deltas, [&](uint64_t delta) { return delta != module.delta; });
-  module.table = nullptr;  // the kernel has a copy
-  if (has_several) {
-    module.elf = *elf;
-    maps_.set_file(key_of(module.file), 0);  // one bias would not do
-  }
-  return has_several;
+  if (!has_several) return false;
+  module.elf = *elf;
+  maps_.set_file(key_of(module.file), 0);  // one bias would not do
+  return true;
 }
 
 }  // namespace cprof::collect

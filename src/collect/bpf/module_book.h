@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -24,12 +25,17 @@ class ModuleBook {
   ModuleBook(SamplerMaps& maps, Diagnostics& diagnostics);
 
   // The number of the file behind this mapping; 0: memory without a file.
-  uint32_t number_of(const space::Process& process, const space::Mapping& mapping);
+  uint32_t number_of(const space::Mapping& mapping);
   // What turns an address in this mapping into the module's file offset.
   uint64_t bias_of(uint32_t number, const space::Mapping& mapping) const;
 
+  // Somewhere the file is mapped, which is how it can be opened; start and end 0: somewhere in this process.
+  struct Place {
+    int32_t tid = 0;
+    uint64_t start = 0, end = 0;
+  };
   // Opens the file and publishes its table, unless that was done. True: the bias of its mappings has changed.
-  bool make_table(uint32_t number);
+  bool make_table(uint32_t number, std::span<const Place> places);
   bool is_made(uint32_t number) const { return number == 0 || modules_[number].made; }
   // What the tables' CFI lacked.
   void report(Diagnostics& diagnostics) const { diagnostics.merge(tables_.diagnostics()); }
@@ -37,28 +43,19 @@ class ModuleBook {
  private:
   using Key = std::tuple<uint32_t, uint32_t, uint64_t, uint64_t, std::string, std::string>;
 
-  // Somewhere the file is mapped: how it can be opened.
-  struct Place {
-    int32_t tid = 0;
-    uint64_t start = 0, end = 0;
-  };
   struct Module {
     std::string path;
     event::FileId file;
     std::vector<std::byte> build_id;
     bool is_vdso = false;
-    std::vector<Place> places;          // the latest few
     bool made = false;                  // or given up
     bool failed = false;
     std::shared_ptr<object::ElfFile> elf;  // kept only where mappings need their own bias
     uint64_t delta = 0;                 // svma - file offset of its first code
-    std::shared_ptr<const unwind::ModuleTable> table;
   };
 
-  Result<std::shared_ptr<object::ElfFile>> open(const Module& module);
-  Result<std::shared_ptr<const unwind::ModuleTable>> compile(Module& module, object::ElfFile& elf);
-  Result<void> publish(uint32_t number, object::ElfFile& elf);
-  void note_place(Module& module, const space::Process& process, const space::Mapping& mapping);
+  Result<std::shared_ptr<object::ElfFile>> open(const Module& module, std::span<const Place> places);
+  Result<void> publish(uint32_t number, object::ElfFile& elf, int32_t tid);
 
   SamplerMaps& maps_;
   Diagnostics& diagnostics_;

@@ -66,8 +66,9 @@ std::vector<sampler_mapping> ProcessBook::mappings_of(space::Process& process) {
   bool again = false;
   for (const auto& [start, mapping] : process.maps.all()) {
     if (!mapping->executable) continue;
-    uint32_t module = modules_.number_of(process, *mapping);
-    if (makes_tables_) again |= modules_.make_table(module);
+    uint32_t module = modules_.number_of(*mapping);
+    ModuleBook::Place place{process.pid, mapping->start, mapping->end};
+    if (makes_tables_) again |= modules_.make_table(module, {&place, 1});
     sampler_mapping& told = mappings.emplace_back();
     told = {mapping->start, mapping->end, 0, module, 0};
     if (module) told.bias = modules_.bias_of(module, *mapping);
@@ -78,7 +79,7 @@ std::vector<sampler_mapping> ProcessBook::mappings_of(space::Process& process) {
                      "executable mappings of one process beyond the 4,095 that the BPF program searches", mappings.size() - kMostMappings);
     mappings.resize(kMostMappings);
   }
-  if (again) publish_all_again();
+  if (again) tell_all_again();
   return mappings;
 }
 
@@ -119,7 +120,17 @@ void ProcessBook::publish(uint64_t seen_ns) {
   }
 }
 
-void ProcessBook::publish_all_again() {
+// Any process that still lives may open the file.
+void ProcessBook::make_table(uint32_t module, int32_t pid) {
+  std::vector<ModuleBook::Place> places{{pid, 0, 0}};
+  for (const auto& [other, told] : told_)
+    for (const sampler_mapping& mapping : told.mappings)
+      if (mapping.module == module) places.push_back({other, mapping.start, mapping.end});
+  if (modules_.make_table(module, places)) tell_all_again();
+}
+
+// The biases of mappings may have changed.
+void ProcessBook::tell_all_again() {
   for (const auto& [pid, told] : told_) changed_.insert(pid);
 }
 

@@ -26,10 +26,10 @@ class ProcessBook {
   void apply(const event::Event& event);
   // seen_ns: everything that happened until then has been applied.
   void publish(uint64_t seen_ns);
+  // A program wants the table of this module; pid: for this process.
+  void make_table(uint32_t module, int32_t pid);
   // There is news that a later publish() will tell.
   bool is_behind() const { return !changed_.empty() || !executed_.empty(); }
-  // The biases of mappings may have changed.
-  void publish_all_again();
 
  private:
   struct Told {
@@ -46,6 +46,7 @@ class ProcessBook {
   bool place(Told& told, std::vector<sampler_mapping> mappings, uint64_t seen_ns);
   std::vector<sampler_mapping> mappings_of(space::Process& process);
   void forget(int32_t pid, uint64_t now_ns);
+  void tell_all_again();
 
   SamplerMaps& maps_;
   ModuleBook& modules_;

@@ -176,8 +176,9 @@ static void walk_want_module(struct user_walk *walk, uint32_t index) {
   if (!module || module->asked) return;
   void *ring = ring_of_this_cpu();
   if (!ring) return;
+  uint64_t ids = bpf_get_current_pid_tgid();
   struct sampler_header wanted = {.type = SAMPLER_WANT_MODULE, .cpu = bpf_get_smp_processor_id(), .time_ns = bpf_ktime_get_ns(),
-                                  .stack = index};
+                                  .pid = ids >> 32, .tid = (uint32_t)ids, .stack = index};
   if (bpf_ringbuf_output(ring, &wanted, sizeof(wanted), BPF_RB_FORCE_WAKEUP) == 0) module->asked = 1;
 }
 
@@ -423,14 +424,24 @@ static inline __attribute__((always_inline)) int take_budget(struct scratch *scr
   return 0;
 }
 
+/* Nothing that a walk needs lies above: main's stack begins where exec put its arguments, and a thread's C library keeps
+ * the thread's own data, to which fs points, at the top of its stack. */
+static inline __attribute__((always_inline)) uint64_t bytes_below_top(struct task_struct *task, uint64_t sp) {
+  uint64_t main_top = task->mm->start_stack, thread_top = task->thread.fsbase;
+  uint64_t most = SAMPLER_SNAPSHOT_BYTES;
+  if (main_top >= sp && main_top - sp < most) most = main_top - sp;
+  if (task->pid != task->tgid && thread_top >= sp && thread_top - sp < most) most = thread_top - sp;
+  return most;
+}
+
 /* As much of the stack as there is and fits, up to an address that cannot be read. */
-static inline __attribute__((always_inline)) uint32_t copy_stack(struct sampler_snapshot *snapshot, uint64_t sp) {
+static inline __attribute__((always_inline)) uint32_t copy_stack(struct sampler_snapshot *snapshot, uint64_t sp, uint64_t most) {
   const uint32_t piece = 1024;
   uint64_t at = at_most(piece - (sp & (piece - 1)), piece);
   if (bpf_probe_read_user(snapshot->stack, (uint32_t)at, (void *)sp)) return 0;
   for (int i = 0; i < SAMPLER_SNAPSHOT_BYTES / 1024 - 1; i++) {
     at = at_most(at, SAMPLER_SNAPSHOT_BYTES - piece);
-    if (bpf_probe_read_user(&snapshot->stack[at], piece, (void *)(sp + at))) break;
+    if (at >= most || bpf_probe_read_user(&snapshot->stack[at], piece, (void *)(sp + at))) break;
     at += piece;
   }
   return (uint32_t)at;
@@ -450,7 +461,8 @@ static inline __attribute__((always_inline)) int send_snapshot(struct scratch *s
     if (bytes > 0) snapshot->kernel = (uint32_t)bytes / sizeof(uint64_t);
   }
   for (int i = 0; i < SAMPLER_REGISTERS; i++) snapshot->registers[i] = scratch->walk.registers[i];
-  uint64_t bytes = at_most(copy_stack(snapshot, scratch->walk.registers[7]), SAMPLER_SNAPSHOT_BYTES);
+  uint64_t sp = scratch->walk.registers[7];
+  uint64_t bytes = at_most(copy_stack(snapshot, sp, bytes_below_top(bpf_get_current_task_btf(), sp)), SAMPLER_SNAPSHOT_BYTES);
   snapshot->stack_bytes = (uint32_t)bytes;
   if (!bpf_ringbuf_output(ring, snapshot, __builtin_offsetof(struct sampler_snapshot, stack) + bytes, wakeup_for(ring))) return 1;
   count(SAMPLER_RING_FULL_SNAPSHOTS);
