@@ -106,8 +106,16 @@ Result<std::unique_ptr<RunningCollector>> make_bpf(const RecordOptions& options)
 
 }  // namespace
 
-Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options) {
-  return options.backend == Backend::kBpf ? make_bpf(options) : make_perf(options);
+Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options, Diagnostics& diagnostics) {
+  bool wants_snapshots = options.stack_bytes != 0;  // --stack-size says how large: that is perf's way
+  if (options.backend == Backend::kPerf || (options.backend == Backend::kAuto && wants_snapshots)) return make_perf(options);
+  if (options.backend == Backend::kBpf) return make_bpf(options);
+  auto bpf = make_bpf(options);
+  if (bpf) return bpf;
+  auto perf = make_perf(options);
+  if (perf)
+    diagnostics.add("bpf_not_used", Severity::kNotice, "perf events are used: " + bpf.error().message, 1);
+  return perf;
 }
 
 }  // namespace cprof::session

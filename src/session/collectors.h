@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/diagnostics.h"
 #include "base/result.h"
 #include "event/event.h"
 
@@ -23,6 +24,7 @@ class RunningCollector {
   virtual uint64_t bytes_read() const = 0;
 };
 
-Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options);
+// Backend auto: BPF where it works here, else perf events and the reason in the diagnostics.
+Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options, Diagnostics& diagnostics);
 
 }  // namespace cprof::session

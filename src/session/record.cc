@@ -101,7 +101,8 @@ Result<Recorded> record(const RecordOptions& options, const std::function<void(c
   pipeline_options.journal = raw.get();
   pipeline_options.unwind = options.frame_pointers ? pipeline::UnwindMode::kFramePointer : pipeline::UnwindMode::kDwarf;
   pipeline::Pipeline pipeline(pipeline_options);
-  auto collector = TRY(make_collector(options));
+  Diagnostics choice;
+  auto collector = TRY(make_collector(options, choice));
 
   uint64_t cpu_before = own_cpu_ns();
   StopSignals signals;
@@ -121,6 +122,7 @@ Result<Recorded> record(const RecordOptions& options, const std::function<void(c
 
   recorded.command_status = collector->command_status();
   recorded.profile = pipeline.take();
+  recorded.profile.diagnostics.merge(choice);
   recorded.profile.diagnostics.merge(collector->get().diagnostics());
   if (raw && raw->dropped())
     recorded.profile.diagnostics.add("raw_events_dropped", Severity::kDataLoss,

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "collect/bpf/kernel_support.h"
 #include "collect/perf/cpu_list.h"
 #include "collect/perf/event_attr.h"
 #include "collect/perf/open_error.h"
@@ -113,7 +114,7 @@ BpfCollector::BpfCollector(BpfOptions options, std::unique_ptr<PerfCollector> si
 BpfCollector::~BpfCollector() = default;
 
 Result<std::unique_ptr<BpfCollector>> BpfCollector::make(BpfOptions options) {
-  TRY(SamplerObject::check_kernel());
+  TRY(check_bpf_support(running_kernel()));
   options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, SAMPLER_MAX_DEPTH);
   auto side = TRY(PerfCollector::make(side_band_options(options)));
   std::unique_ptr<BpfCollector> collector(new BpfCollector(std::move(options), std::move(side)));

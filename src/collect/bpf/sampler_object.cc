@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
-#include "base/file.h"
 #include "collect/bpf/sampler_bytes.h"
 
 namespace cprof::collect {
@@ -66,9 +66,6 @@ class Messages {
 thread_local Messages* Messages::current_ = nullptr;
 
 std::string advice(int error_number) {
-  auto lockdown = read_text_file("/sys/kernel/security/lockdown", 256);
-  if (lockdown && lockdown->find("[confidentiality]") != lockdown->npos)
-    return "; kernel lockdown=confidentiality forbids it";
   if (error_number == EPERM || error_number == EACCES) return "; run as root, or with CAP_BPF and CAP_PERFMON";
   return "";
 }
@@ -81,17 +78,7 @@ std::unexpected<Error> bpf_failure(const std::string& what, int error_number, co
 
 }  // namespace
 
-Result<void> SamplerObject::check_kernel() {
-#if !defined(__x86_64__)
-  return fail("not supported: the bpf backend is for x86-64", ENOTSUP);
-#endif
-  if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
-    return fail("not supported: this kernel has no BTF (/sys/kernel/btf/vmlinux), which the bpf backend needs", ENOTSUP);
-  return {};
-}
-
 Result<std::unique_ptr<SamplerObject>> SamplerObject::load(const sampler_settings& settings) {
-  TRY(check_kernel());
   std::unique_ptr<SamplerObject> object(new SamplerObject());
   TRY(object->open_and_load(settings));
   TRY(object->map_tables());

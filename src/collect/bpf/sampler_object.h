@@ -23,8 +23,6 @@ namespace cprof::collect {
 
 class SamplerObject final : public SamplerMaps {
  public:
-  // Why BPF cannot work here at all, before anything is tried.
-  static Result<void> check_kernel();
   static Result<std::unique_ptr<SamplerObject>> load(const sampler_settings& settings);
   ~SamplerObject() override;
 
