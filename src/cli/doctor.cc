@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "cli/options.h"
 #include "cli/verb.h"
+#include "collect/bpf/kernel_support.h"
 #include "object/kernel_symbols.h"
 
 namespace cprof::cli {
@@ -134,11 +135,12 @@ Finding check_rate() {
           rate >= 1000 ? "" : "sudo sysctl kernel.perf_event_max_sample_rate=100000"};
 }
 
-Finding check_btf() {
-  bool there = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+Finding check_bpf() {
+  auto supported = collect::check_bpf_support(collect::running_kernel());
+  if (!supported) return {Level::kNote, "eBPF backend", supported.error().message, "record uses perf events instead"};
   bool may = has_capability(kCapBpf) || has_capability(kCapSysAdmin);
-  return {Level::kNote, "eBPF backend",
-          fmt::format("not built yet (BTF {}, CAP_BPF {})", there ? "present" : "missing", may ? "present" : "missing"), ""};
+  return {may ? Level::kGood : Level::kNote, "eBPF backend", may ? "works here" : "needs CAP_BPF and CAP_PERFMON",
+          may ? "" : "run as root; record uses perf events instead"};
 }
 
 Finding check_debug_files() {
@@ -160,7 +162,7 @@ int doctor_main(std::vector<std::string> arguments) {
   if (auto status = parse(app, std::move(arguments))) return *status;
   Finding (*const checks[])() = {check_kernel,       check_sampling,        check_kernel_samples, check_counters,
                                  check_whole_machine, check_other_processes, check_map_files,      check_kernel_symbols,
-                                 check_ring_memory,  check_rate,            check_debug_files,    check_btf};
+                                 check_ring_memory,  check_rate,            check_debug_files,    check_bpf};
   bool bad = false;
   for (auto check : checks) {
     Finding finding = check();

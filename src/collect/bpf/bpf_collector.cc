@@ -256,7 +256,14 @@ Result<void> BpfCollector::describe_stack(uint64_t& id, uint64_t time_ns) {
     id = 0;
     return {};
   }
-  std::get<event::StackDef>(stack_event_).time_ns = time_ns;
+  auto& stack = std::get<event::StackDef>(stack_event_);
+  stack.time_ns = time_ns;
+  size_t believable = processes_->believable(stack.task.pid, seen_ns_of_stack(it->second), time_ns, stack.user_chain);
+  if (believable < stack.user_chain.size()) {
+    // The frame itself is right: only what it was unwound by was not. Its caller is in doubt.
+    stack.user_chain = stack.user_chain.first(believable + 1);
+    stack.user_end = event::WalkEnd::kNoMapping;
+  }
   told_stacks_.insert(id);
   Result<void> told = sink_->on_event(stack_event_);
   new_stacks_.erase(it);

@@ -38,6 +38,13 @@ Version version_of(const KernelIdentity& kernel) {
   return version.major ? version : parse_version(kernel.release);
 }
 
+// The initial namespace's inode number is fixed (include/linux/proc_ns.h, PROC_PID_INIT_INO).
+bool is_in_pid_namespace() {
+  char target[64] = "";
+  ssize_t length = readlink("/proc/self/ns/pid", target, sizeof(target) - 1);
+  return length > 0 && std::string_view(target, static_cast<size_t>(length)) != "pid:[4026531836]";
+}
+
 // From 5.19 on until "mm: Fix copy_from_user_nofault()" a program that reads user memory in an interrupt can lock the
 // machine up. Fixed in 6.4 and in the stable versions 6.1.37 and 6.3.9 at the latest.
 bool may_lock_up(const Version& version) {
@@ -52,7 +59,7 @@ bool may_lock_up(const Version& version) {
 KernelIdentity running_kernel() {
   utsname names{};
   uname(&names);
-  KernelIdentity kernel{names.machine, names.release, names.version, access("/sys/kernel/btf/vmlinux", R_OK) == 0, ""};
+  KernelIdentity kernel{names.machine, names.release, names.version, access("/sys/kernel/btf/vmlinux", R_OK) == 0, "", is_in_pid_namespace()};
   if (auto text = read_text_file("/sys/kernel/security/lockdown", 256)) kernel.lockdown = *text;
   return kernel;
 }
@@ -64,6 +71,7 @@ Result<void> check_bpf_support(const KernelIdentity& kernel) {
   if (!kernel.has_btf) return fail("not supported: the bpf backend needs a kernel with BTF (/sys/kernel/btf/vmlinux)", ENOTSUP);
   if (kernel.lockdown.find("[confidentiality]") != std::string::npos)
     return fail("kernel lockdown=confidentiality forbids the bpf backend", EPERM);
+  if (kernel.has_own_pids) return fail("not supported: the bpf backend inside a pid namespace (a container)", ENOTSUP);
   if (may_lock_up(version))
     return fail("Linux " + kernel.release + " has a fault by which BPF can lock the machine up; 6.1.37 and 6.4 are mended", ENOTSUP);
   return {};

@@ -13,6 +13,7 @@ struct KernelIdentity {
   std::string machine, release, version;  // of uname
   bool has_btf = false;                   // /sys/kernel/btf/vmlinux
   std::string lockdown;                   // /sys/kernel/security/lockdown
+  bool has_own_pids = false;              // we are in a pid namespace: what BPF calls a process, we call by another number
 };
 KernelIdentity running_kernel();
 

@@ -6,7 +6,7 @@ namespace cprof::collect {
 namespace {
 
 KernelIdentity kernel(std::string release, std::string version = "#1 SMP PREEMPT_DYNAMIC") {
-  return {"x86_64", std::move(release), std::move(version), true, "none [integrity] confidentiality"};
+  return {"x86_64", std::move(release), std::move(version), true, "none [integrity] confidentiality", false};
 }
 bool works(const KernelIdentity& k) { return check_bpf_support(k).has_value(); }
 std::string refusal(const KernelIdentity& k) {
@@ -46,6 +46,9 @@ TEST(KernelSupport, WhatElseForbidsIt) {
   k = kernel("6.18.44");
   k.has_btf = false;
   EXPECT_NE(refusal(k).find("BTF"), std::string::npos);
+  k = kernel("6.18.44");
+  k.has_own_pids = true;
+  EXPECT_NE(refusal(k).find("pid namespace"), std::string::npos);
   k = kernel("6.18.44");
   k.machine = "aarch64";
   EXPECT_NE(refusal(k).find("aarch64"), std::string::npos);

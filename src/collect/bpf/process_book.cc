@@ -9,6 +9,7 @@
 namespace cprof::collect {
 namespace {
 
+constexpr size_t kMostReplaced = 64;
 constexpr size_t kMostMappings = (1u << SAMPLER_MAPPING_STEPS) - 1;
 // The exec event of the BPF program comes after the last of the side band's by at most this.
 constexpr uint64_t kExecTakesNs = 20'000'000;
@@ -30,8 +31,32 @@ void ProcessBook::apply(const event::Event& event) {
 }
 
 void ProcessBook::on(const event::Mmap& mmap) {
+  if (told_.contains(mmap.task.pid)) note_replaced(mmap);
   tracker_.apply(mmap);
   if (mmap.task.pid > 0) changed_.insert(mmap.task.pid);
+}
+
+// Unmapping is not reported: other code in the old one's place is how it shows.
+void ProcessBook::note_replaced(const event::Mmap& mmap) {
+  const auto& mappings = tracker_.process(mmap.task.pid, mmap.time_ns).maps.all();
+  auto after = mappings.lower_bound(mmap.start);
+  bool begins_inside = after != mappings.begin() && std::prev(after)->second->end > mmap.start;
+  bool holds_others = after != mappings.end() && after->first < mmap.start + mmap.length;
+  if (!begins_inside && !holds_others) return;
+  std::vector<Replaced>& replaced = replaced_[mmap.task.pid];
+  if (replaced.size() == kMostReplaced) replaced.erase(replaced.begin());
+  replaced.push_back({mmap.time_ns, mmap.start, mmap.start + mmap.length});
+}
+
+size_t ProcessBook::believable(int32_t pid, uint64_t seen_ns, uint64_t time_ns, std::span<const uint64_t> frames) const {
+  auto it = replaced_.find(pid);
+  if (it == replaced_.end()) return frames.size();
+  auto is_doubtful = [&](uint64_t pc) {
+    return std::ranges::any_of(it->second, [&](const Replaced& r) {
+      return r.time_ns > seen_ns && r.time_ns <= time_ns && pc >= r.start && pc < r.end;
+    });
+  };
+  return static_cast<size_t>(std::ranges::find_if(frames, is_doubtful) - frames.begin());
 }
 
 void ProcessBook::on(const event::Comm& comm) {
@@ -54,6 +79,7 @@ void ProcessBook::on(const event::Exit& exit) {
 void ProcessBook::forget(int32_t pid, uint64_t now_ns) {
   changed_.erase(pid);
   executed_.erase(pid);
+  replaced_.erase(pid);
   auto it = told_.find(pid);
   if (it == told_.end()) return;
   maps_.drop_process(pid);

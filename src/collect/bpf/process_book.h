@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +27,9 @@ class ProcessBook {
   void apply(const event::Event& event);
   // seen_ns: everything that happened until then has been applied.
   void publish(uint64_t seen_ns);
+  // How many of these frames can be believed, walked at time_ns by mappings as of seen_ns: those before the first that
+  // lies where other code was mapped in between. The programs learn of that a little late.
+  size_t believable(int32_t pid, uint64_t seen_ns, uint64_t time_ns, std::span<const uint64_t> frames) const;
   // A program wants the table of this module; pid: for this process.
   void make_table(uint32_t module, int32_t pid);
   // There is news that a later publish() will tell.
@@ -38,7 +42,12 @@ class ProcessBook {
     uint32_t epoch = 0;
   };
 
+  struct Replaced {
+    uint64_t time_ns, start, end;
+  };
+
   void on(const event::Mmap& mmap);
+  void note_replaced(const event::Mmap& mmap);
   void on(const event::Comm& comm);
   void on(const event::Fork& fork);
   void on(const event::Exit& exit);
@@ -57,6 +66,7 @@ class ProcessBook {
   std::set<int32_t> changed_;
   std::map<int32_t, uint64_t> executed_;        // when; told once more when that is surely over in the kernel
   std::unordered_map<int32_t, Told> told_;
+  std::unordered_map<int32_t, std::vector<Replaced>> replaced_;  // the latest few of each process
 };
 
 }  // namespace cprof::collect

@@ -113,6 +113,18 @@ TEST_F(ProcessBookTest, AnEndedProcessIsForgottenAndItsPlaceUsedAgainLater) {
   EXPECT_EQ(maps.processes[11].first, place);
 }
 
+TEST_F(ProcessBookTest, FramesAreDoubtedWhereOtherCodeWasMappedSince) {
+  book.apply(mmap_of(7, 0x5000, 0x2000, 42));
+  book.apply(mmap_of(7, 0x9000, 0x2000, 43));
+  book.publish(5);
+  book.apply(mmap_of(7, 0x9800, 0x1000, 44, 10));
+  const uint64_t frames[] = {0x5010, 0x9010, 0x9810, 0x5020};
+  EXPECT_EQ(book.believable(7, 5, 20, frames), 2u);
+  EXPECT_EQ(book.believable(7, 5, 9, frames), 4u) << "walked before the change";
+  EXPECT_EQ(book.believable(7, 12, 20, frames), 4u) << "walked by what is there now";
+  EXPECT_EQ(book.believable(8, 5, 20, frames), 4u);
+}
+
 TEST_F(ProcessBookTest, WhatDoesNotFitIsSaid) {
   maps.refuses_processes = true;
   book.apply(mmap_of(7, 0x5000, 0x2000, 42));

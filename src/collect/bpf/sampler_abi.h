@@ -165,7 +165,8 @@ struct sampler_stack {
   struct sampler_header header;
   uint32_t user, kernel;
   uint32_t end;                   /* enum sampler_end */
-  uint32_t epoch;
+  uint32_t unused;
+  uint64_t seen_ns;               /* of the mappings that the walk went by; 0: none were told */
   uint64_t addresses[SAMPLER_MAX_DEPTH + SAMPLER_MAX_KERNEL + 1];
 };
 

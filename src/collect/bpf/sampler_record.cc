@@ -41,6 +41,11 @@ event::Sample sample_of(const sampler_sample& from) {
 
 const sampler_header* header_of(std::span<const std::byte> record) { return as<sampler_header>(record); }
 
+uint64_t seen_ns_of_stack(std::span<const std::byte> record) {
+  const auto* stack = as<sampler_stack>(record, kStackHead);
+  return stack ? stack->seen_ns : 0;
+}
+
 bool SamplerRecordDecoder::decode(std::span<const std::byte> record, event::Event& event) {
   const sampler_header* header = header_of(record);
   if (!header) return false;

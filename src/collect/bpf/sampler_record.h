@@ -14,6 +14,9 @@ namespace cprof::collect {
 // The header of a record; nothing when the bytes are no record.
 const sampler_header* header_of(std::span<const std::byte> record);
 
+// For a record of type SAMPLER_STACK: how new the mappings were that the walk went by.
+uint64_t seen_ns_of_stack(std::span<const std::byte> record);
+
 // The event of one record, which is valid until the next call. False: the record makes no sense, or is no event.
 class SamplerRecordDecoder {
  public:
