@@ -24,6 +24,7 @@ SAMPLER_INLINE int walk_read(void *context, uint64_t address, uint64_t *value) {
   return bpf_probe_read_user(value, sizeof(*value), (void *)address) != 0;
 }
 
+#define WALK_FUNCTION __attribute__((noinline))
 #include "collect/bpf/user_walk.h"
 
 /* on_switch may be interrupted by on_sample: each has its own. */

@@ -23,6 +23,12 @@
 #define WALK_ROOT_GAP 48                  /* clone3 between its system call and the root */
 #define WALK_FRAME_REACH (1024 * 1024)    /* a frame larger than this is not believed */
 
+/* What the walk calls from several places. A BPF program makes these global functions, which the verifier looks at once
+ * each, with pointers that may be null as far as it knows. */
+#ifndef WALK_FUNCTION
+#define WALK_FUNCTION CP_INLINE
+#endif
+
 struct user_walk {
   uint64_t pc, sp, fp;
   uint64_t hash;                          /* of the frames so far */
@@ -70,7 +76,8 @@ CP_INLINE int walk_is_in(const struct sampler_mapping *mapping, uint64_t pc) {
 }
 
 /* Sets walk->found. 0: pc lies in no executable mapping that is known. */
-CP_INLINE int walk_find_mapping(struct user_walk *walk, uint64_t pc) {
+WALK_FUNCTION int walk_find_mapping(struct user_walk *walk, uint64_t pc) {
+  if (!walk) return 0;
   if (walk_is_in(&walk->found, pc)) return 1;
   walk->surely_unmapped = 0;
   uint32_t low = 0, high = walk->count;   /* the last entry that does not begin after pc is in [low, high) */
@@ -98,7 +105,8 @@ struct walk_row {
 };
 
 /* 0: no row. */
-CP_INLINE int walk_find_row(const struct sampler_module *module, uint64_t offset, struct walk_row *row) {
+WALK_FUNCTION int walk_find_row(const struct sampler_module *module, uint64_t offset, struct walk_row *row) {
+  if (!module || !row) return 0;
   uint64_t page = (offset - module->base) >> CP_PAGE_BITS;
   if (offset < module->base || page >= module->page_count) return 0;
   uint32_t at = module->pages_at + (uint32_t)page;
