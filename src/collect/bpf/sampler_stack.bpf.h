@@ -88,28 +88,36 @@ SAMPLER_INLINE void walk_kernel(struct scratch *scratch, void *context, uint64_t
   if (bytes > 0) stack->kernel = (uint32_t)bytes / sizeof(uint64_t);
 }
 
-/* Into the hash goes what the walk has not put there already. A global function for the same reason as walk_frame. */
-__attribute__((noinline)) int hash_rest(uint32_t slot) {
+struct hashing {
+  uint32_t slot;
+  uint32_t from, end;                   /* of the stack's addresses */
+  uint32_t unused;
+};
+
+static long hash_word(uint32_t index, void *context) {
+  const struct hashing *hashing = context;
+  uint64_t at = at_most((uint64_t)hashing->from + index, SAMPLER_MAX_DEPTH + SAMPLER_MAX_KERNEL);
+  uint32_t slot = hashing->slot;
   struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
-  if (!scratch) return 0;
-  uint64_t hash = walk_mix(scratch->walk.hash, scratch->walk.end);
-  uint64_t from = scratch->walk.end == SAMPLER_END_UNKNOWN ? 0 : at_most(scratch->stack.user, SAMPLER_MAX_DEPTH);
-  uint32_t end = scratch->stack.user + scratch->stack.kernel;
-  for (uint32_t i = 0; i < 2 * SAMPLER_MAX_KERNEL; i++) {
-    uint64_t at = at_most(from + i, SAMPLER_MAX_DEPTH + SAMPLER_MAX_KERNEL);
-    if (at >= end) break;
-    hash = walk_mix(hash, scratch->stack.addresses[at]);
-  }
-  scratch->walk.hash = hash ? hash : 1;
+  if (!scratch || at >= hashing->end) return 1;
+  scratch->walk.hash = walk_mix(scratch->walk.hash, scratch->stack.addresses[at]);
   return 0;
+}
+
+/* Into the hash goes what the walk has not put there already. */
+SAMPLER_INLINE uint64_t hash_rest(struct scratch *scratch, uint32_t slot) {
+  struct hashing hashing = {.slot = slot, .from = scratch->stack.user, .end = scratch->stack.user + scratch->stack.kernel};
+  if (scratch->walk.end == SAMPLER_END_UNKNOWN) hashing.from = 0;
+  scratch->walk.hash = walk_mix(scratch->walk.hash, scratch->walk.end);
+  bpf_loop(2 * SAMPLER_MAX_KERNEL, hash_word, &hashing, 0);
+  return scratch->walk.hash ? scratch->walk.hash : 1;
 }
 
 /* The stack's id; the stack itself is written unless it has been. 0: it could not be written. The place is taken only
  * after the record is out, so that no other CPU names a stack that is not there yet. */
 SAMPLER_INLINE uint64_t define_stack(struct scratch *scratch, void *ring, uint32_t slot) {
   struct sampler_stack *stack = &scratch->stack;
-  hash_rest(slot);
-  uint64_t id = scratch->walk.hash;
+  uint64_t id = hash_rest(scratch, slot);
   uint32_t place = (uint32_t)id % SAMPLER_SENT_SLOTS;
   uint64_t *known = bpf_map_lookup_elem(&sent, &place);
   if (!known) return 0;
