@@ -37,6 +37,21 @@ uint64_t monotonic_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
+// A sampled clock interrupts every CPU, busy with the target or not. In a virtual machine each interrupt may take 40 us:
+// faster than this, a CPU can be kept from all other work until the kernel's watchdog complains.
+constexpr uint64_t kMostHz = 10'000;
+constexpr uint64_t kLeastClockPeriodNs = 1'000'000'000 / kMostHz;
+
+void limit_rate(BpfOptions& options, Diagnostics& diagnostics) {
+  uint64_t& freq_hz = options.perf.freq_hz;
+  if (freq_hz <= kMostHz || options.perf.period) return;
+  if (freq_hz != kMaxFrequency)
+    diagnostics.add("frequency_lowered_for_bpf", Severity::kNotice,
+                    "the frequency was lowered to 10000 Hz, the most for a sampler on every CPU; --backend perf takes more", 1,
+                    fmt::format("{} Hz", freq_hz));
+  freq_hz = kMostHz;
+}
+
 PerfOptions side_band_options(const BpfOptions& options) {
   PerfOptions perf = options.perf;
   perf.side_band_only = true;
@@ -116,8 +131,11 @@ BpfCollector::~BpfCollector() = default;
 Result<std::unique_ptr<BpfCollector>> BpfCollector::make(BpfOptions options) {
   TRY(check_bpf_support(running_kernel()));
   options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, SAMPLER_MAX_DEPTH);
+  Diagnostics limits;
+  limit_rate(options, limits);
   auto side = TRY(PerfCollector::make(side_band_options(options)));
   std::unique_ptr<BpfCollector> collector(new BpfCollector(std::move(options), std::move(side)));
+  collector->diagnostics_.merge(limits);
   TRY(collector->load());
   return collector;
 }
@@ -189,7 +207,13 @@ Result<void> BpfCollector::open_samplers(int cpu) {
                       .inherit = false,
                       .start_disabled = true};
   for (uint32_t metric = 0; metric < side_->events().size(); metric++) {
-    const EventSpec& spec = side_->events()[metric];
+    EventSpec spec = side_->events()[metric];
+    if (spec.metric.is_time && spec.metric.period && spec.metric.period < kLeastClockPeriodNs) {
+      spec.metric.period = kLeastClockPeriodNs;
+      if (sampled_cpus_.empty())
+        diagnostics_.add("period_raised_for_bpf", Severity::kNotice,
+                         "the period of a clock was raised to 100000 ns, the least for a sampler on every CPU; --backend perf takes less");
+    }
     perf_event_attr attr = sampling_attr(spec, choices);
     int fd = kernel_perf_api().open(attr, -1, cpu, 0);
     if (fd == -ENODEV) return {};  // the CPU went offline
