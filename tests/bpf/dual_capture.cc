@@ -95,8 +95,9 @@ class Sink : public event::EventSink {
 
  private:
   void on(const event::Sample& sample) {
+    // Those unwound in user space take part in the search: perf's twin must not be given to a neighbour.
     if (sample.snapshot) snapshots++;
-    else samples[sample.task.tid].push_back({sample.time_ns, sample.ip, sample.stack_id});
+    samples[sample.task.tid].push_back({sample.time_ns, sample.ip, sample.stack_id});
   }
   void on(const event::StackDef& def) { stacks[def.id] = {{def.user_chain.begin(), def.user_chain.end()}, def.user_end}; }
   void on(const event::Mmap& mmap) { tracker_.apply(mmap); }
