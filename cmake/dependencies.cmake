@@ -23,3 +23,8 @@ cprof_find_library(lzma NAMES lzma)
 cprof_find_library(demangle NAMES LLVMDemangle PATHS ${CPROF_LLVM_LIBS})
 find_path(LLVM_DEMANGLE_INCLUDE llvm/Demangle/Demangle.h PATHS ${CPROF_LLVM_INCLUDES} REQUIRED)
 target_include_directories(dep::demangle SYSTEM INTERFACE ${LLVM_DEMANGLE_INCLUDE})
+
+# The BPF programs are compiled by clang and loaded by libbpf, whose archive needs those two.
+find_program(CPROF_BPF_CLANG NAMES clang-19 clang-18 clang-17 clang REQUIRED)
+cprof_find_library(elf NAMES elf NEEDS dep::z)
+cprof_find_library(bpf NAMES bpf NEEDS dep::elf dep::z)

@@ -50,7 +50,7 @@ function(cprof_module path)
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${globs})
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$|\\.bpf\\.c$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
   set(links "")
@@ -102,4 +102,21 @@ function(cprof_test name)
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}. PROPERTIES LABELS ${ARG_LABEL}
     TIMEOUT ${CPROF_TEST_TIMEOUT})
+endfunction()
+
+# cprof_bpf_object(module SOURCE file.bpf.c INTO embedding.cc MACRO NAME): compiles a BPF program and has the embedding
+# source take the object in by .incbin, from the path in MACRO (docs/design/0003-bpf-sampler.md says why no skeleton).
+function(cprof_bpf_object module)
+  cmake_parse_arguments(ARG "" "SOURCE;INTO;MACRO" "" ${ARGN})
+  string(REPLACE "/" "_" name ${module})
+  set(source ${CMAKE_SOURCE_DIR}/src/${module}/${ARG_SOURCE})
+  set(object ${CMAKE_BINARY_DIR}/${ARG_SOURCE}.o)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${CPROF_BPF_CLANG} -target bpf -O2 -g -ffreestanding -D__TARGET_ARCH_x86 -Wall -Wextra -Werror
+      -Wno-unused-parameter -I${CMAKE_SOURCE_DIR}/src -I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
+      -MD -MF ${object}.d -MT ${object} -c ${source} -o ${object}
+    DEPENDS ${source} DEPFILE ${object}.d VERBATIM COMMENT "BPF object ${ARG_SOURCE}")
+  set(embedding ${CMAKE_SOURCE_DIR}/src/${module}/${ARG_INTO})
+  set_source_files_properties(${embedding} TARGET_DIRECTORY cprof_${name} PROPERTIES
+    OBJECT_DEPENDS ${object} COMPILE_DEFINITIONS "${ARG_MACRO}=\"${object}\"")
 endfunction()

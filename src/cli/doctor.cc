@@ -138,7 +138,7 @@ Finding check_rate() {
 Finding check_bpf() {
   auto obstacle = collect::find_bpf_obstacle(collect::read_bpf_machine());
   if (obstacle) return {Level::kNote, "eBPF backend", fmt::format("cannot be used: {}", obstacle->reason), obstacle->mend};
-  return {Level::kNote, "eBPF backend", "this machine allows it; this build has none", ""};
+  return {Level::kGood, "eBPF backend", "works here, with --backend bpf", ""};
 }
 
 Finding check_debug_files() {

@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "collect/bpf/support.h"
+#include "collect/bpf/bpf_collector.h"
 #include "collect/perf/cpu_list.h"
 #include "collect/perf/perf_collector.h"
 #include "collect/perf/running_tasks.h"
@@ -37,6 +37,27 @@ class PerfRun : public RunningCollector {
   uint64_t freq_hz_;
 };
 
+class BpfRun : public RunningCollector {
+ public:
+  BpfRun(std::unique_ptr<collect::BpfCollector> collector, uint64_t freq_hz)
+      : collector_(std::move(collector)), freq_hz_(freq_hz) {}
+
+  event::Collector& get() override { return *collector_; }
+  void note_truncated(uint64_t, uint64_t) override {}  // its snapshots are the exception, and as large as they can be
+  void hurry() override { collector_->hurry(); }
+  int command_status() const override { return collector_->child_status(); }
+  bool terminate_command() override {
+    auto pid = collector_->command_pid();
+    return pid && collector_->child_status() < 0 && kill(*pid, SIGTERM) == 0;
+  }
+  uint64_t samples_per_second() const override { return freq_hz_ == collect::kMaxFrequency ? 0 : freq_hz_; }
+  uint64_t bytes_read() const override { return collector_->bytes_read(); }
+
+ private:
+  std::unique_ptr<collect::BpfCollector> collector_;
+  uint64_t freq_hz_;
+};
+
 Result<collect::PerfTarget> perf_target(const Target& target, const std::string& cpus) {
   collect::PerfTarget result;
   result.command = target.command;
@@ -52,7 +73,7 @@ Result<collect::PerfTarget> perf_target(const Target& target, const std::string&
   return result;
 }
 
-Result<std::unique_ptr<RunningCollector>> make_perf(const RecordOptions& options) {
+Result<collect::PerfOptions> perf_options(const RecordOptions& options) {
   collect::PerfOptions perf;
   perf.target = TRY(perf_target(options.target, options.cpus));
   perf.events = options.events;
@@ -67,19 +88,28 @@ Result<std::unique_ptr<RunningCollector>> make_perf(const RecordOptions& options
   perf.inherit = options.inherit;
   perf.off_cpu = options.off_cpu;
   perf.delay_ns = static_cast<uint64_t>(options.delay_s * 1e9);
+  return perf;
+}
+
+Result<std::unique_ptr<RunningCollector>> make_perf(const RecordOptions& options) {
+  collect::PerfOptions perf = TRY(perf_options(options));
   uint64_t freq_hz = perf.freq_hz;
   return std::make_unique<PerfRun>(TRY(collect::PerfCollector::make(std::move(perf))), freq_hz);
 }
 
+Result<std::unique_ptr<RunningCollector>> make_bpf(const RecordOptions& options) {
+  collect::BpfOptions bpf;
+  bpf.perf = TRY(perf_options(options));
+  bpf.off_cpu = options.off_cpu;
+  bpf.max_depth = static_cast<uint32_t>(std::min<size_t>(options.pipeline.max_depth, SAMPLER_MAX_DEPTH));
+  uint64_t freq_hz = bpf.perf.freq_hz;
+  return std::make_unique<BpfRun>(TRY(collect::BpfCollector::make(std::move(bpf))), freq_hz);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options, Diagnostics& notes) {
-  if (options.backend == Backend::kPerf) return make_perf(options);
-  auto obstacle = collect::find_bpf_obstacle(collect::read_bpf_machine());
-  if (options.backend == Backend::kBpf)
-    return fail(obstacle ? "--backend bpf: " + obstacle->text() : "--backend bpf: this build has no BPF backend; use --backend perf");
-  if (obstacle)
-    notes.add("bpf_not_used", Severity::kNotice, "perf events were sampled, not BPF programs: " + obstacle->text());
+Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options) {
+  if (options.backend == Backend::kBpf) return make_bpf(options);
   return make_perf(options);
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/diagnostics.h"
 #include "base/result.h"
 #include "event/event.h"
 
@@ -23,7 +24,7 @@ class RunningCollector {
   virtual uint64_t bytes_read() const = 0;
 };
 
-// notes: why --backend auto did not take BPF.
-Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options, Diagnostics& notes);
+// Backend auto takes perf events: BPF is asked for by name until it is proven on more machines.
+Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options);
 
 }  // namespace cprof::session

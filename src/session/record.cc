@@ -131,13 +131,11 @@ Result<Recorded> record(const RecordOptions& options, const Listener& listener) 
   pipeline_options.window_ns = static_cast<uint64_t>(options.window_s * 1e9);
   pipeline_options.unwind = options.frame_pointers ? pipeline::UnwindMode::kFramePointer : pipeline::UnwindMode::kDwarf;
   pipeline::Pipeline pipeline(pipeline_options);
-  Diagnostics notes;
-  auto collector = TRY(make_collector(options, notes));
+  auto collector = TRY(make_collector(options));
 
   CostMeter cost(options.window_s > 0 || options.rotate > 0);
   auto complete = [&](profile::Profile& profile) {
     profile.diagnostics.merge(collector->get().diagnostics());
-    profile.diagnostics.merge(notes);
     cost.tell(profile.run, collector->bytes_read());
   };
   Limits limits(options, pipeline, raw.get(), complete, listener.part_written);

@@ -37,6 +37,7 @@ class AddressMap {
   void insert(MappingPtr mapping);
   void clear();
   const MappingPtr* find(uint64_t address) const;
+  const std::map<uint64_t, MappingPtr>& all() const { return by_start_; }
   bool empty() const { return by_start_.empty(); }
   size_t size() const { return by_start_.size(); }
   uint64_t version() const { return version_; }  // changes with every change

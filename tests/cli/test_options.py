@@ -68,7 +68,6 @@ class NotYet(Options):
         self.assert_no_leftovers()
 
     def test_backends(self):
-        self.assert_refused("record", "--backend", "bpf", "--", "true", status=1, saying="no BPF backend")
         self.assert_refused("record", "--backend", "ebpf", "--", "true", saying="--backend")
         self.assert_refused("perf", "--backend", "bpf", "--", "true", saying="--backend")
         self.assert_no_leftovers()

@@ -1,6 +1,6 @@
 """At least 99.9 % of the stacks of one program (fewer of LEAST) reach their root, and every other has its reason.
 
-test_complete.py PROGRAM; PROGRAM is a test program or one of REAL.
+test_complete.py PROGRAM [BACKEND]; PROGRAM is a test program or one of REAL.
 Requires: root or CAP_PERFMON, perf_event_open, the program.
 """
 
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import harness
 from folded import is_named
 
-NAME = "nofp_gcc"
+NAME, BACKEND = "nofp_gcc", "perf"
 
 PYTHON = """
 import json, re
@@ -63,11 +63,11 @@ class Complete(harness.Live):
         return [harness.program(NAME), str(seconds)]
 
     def test_stacks_reach_their_root(self):
-        harness.need_perf()
+        harness.need_perf() if BACKEND == "perf" else harness.need_bpf()
         for seconds in (3, 10):  # longer where the machine is too busy to give a thousand samples
             # What the unwinder can: how soon 'auto' takes the largest snapshots is another matter.
             options = ["--stack-size", "65528"] if NAME in DEEP else []
-            done = self.record(self.command(seconds), "-F", "999", *options)
+            done = self.record(self.command(seconds), "--backend", BACKEND, "-F", "999", *options)
             if done.summary.total >= 1000:
                 break
         self.assertGreater(done.summary.total, 300, done.stderr)
@@ -86,6 +86,7 @@ def is_root(frame):
 
 if __name__ == "__main__" and len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
     NAME = sys.argv.pop(1)
+    BACKEND = sys.argv.pop(1) if len(sys.argv) > 1 else BACKEND
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 #include "collect/bpf/support.h"
 
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -16,7 +15,7 @@
 namespace cprof::collect {
 namespace {
 
-constexpr int kCapSysAdmin = 21, kCapSysResource = 24, kCapPerfmon = 38, kCapBpf = 39, kCapCheckpointRestore = 40;
+constexpr int kCapSysAdmin = 21, kCapPerfmon = 38, kCapBpf = 39, kCapCheckpointRestore = 40;
 constexpr const char* kSetcap = "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_checkpoint_restore+ep cprof";
 
 struct Version {
@@ -24,10 +23,18 @@ struct Version {
   auto operator<=>(const Version&) const = default;
 };
 
-Version version_of(const std::string& release) {
+Version parse_version(const char* text) {
   Version v;
-  sscanf(release.c_str(), "%d.%d.%d", &v.major, &v.minor, &v.patch);
+  sscanf(text, "%d.%d.%d", &v.major, &v.minor, &v.patch);
   return v;
+}
+
+// Debian's release has a numbering of its own; the stable version is in the version line: "... Debian 6.1.192-1 (...)".
+Version version_of(const BpfMachine& machine) {
+  constexpr const char* kDebian = "Debian ";
+  const char* found = strstr(machine.version.c_str(), kDebian);
+  Version debian = found ? parse_version(found + strlen(kDebian)) : Version{};
+  return debian.major ? debian : parse_version(machine.release.c_str());
 }
 
 bool has(const BpfMachine& machine, int capability) {
@@ -47,13 +54,13 @@ bool may_lock_up(Version v) {
 using Check = std::optional<Obstacle> (*)(const BpfMachine&);
 
 std::optional<Obstacle> check_machine(const BpfMachine& m) {
-  if (m.machine == "x86_64" || m.machine == "aarch64") return {};
+  if (m.machine == "x86_64") return {};
   return Obstacle{fmt::format("there are no BPF programs for {}", m.machine), ""};
 }
 
 std::optional<Obstacle> check_version(const BpfMachine& m) {
-  Version v = version_of(m.release);
-  if (v < Version{5, 10, 0}) return Obstacle{fmt::format("Linux {} is too old, BPF needs 5.10", m.release), ""};
+  Version v = version_of(m);
+  if (v < Version{5, 17, 0}) return Obstacle{fmt::format("Linux {} is too old, the BPF programs need 5.17", m.release), ""};
   if (!may_lock_up(v)) return {};
   return Obstacle{fmt::format("Linux {} can lock up when a BPF program reads user memory", m.release),
                   "use 6.1.36, 6.3.10, 6.4 or later"};
@@ -72,6 +79,11 @@ std::optional<Obstacle> check_lockdown(const BpfMachine& m) {
 std::optional<Obstacle> check_namespace(const BpfMachine& m) {
   if (!m.in_user_namespace) return {};
   return Obstacle{"cprof runs in a user namespace, whose capabilities do not count for BPF", "run it on the host"};
+}
+
+std::optional<Obstacle> check_pid_namespace(const BpfMachine& m) {
+  if (!m.in_pid_namespace) return {};
+  return Obstacle{"cprof runs in a pid namespace (a container)", "run it on the host, or with the host's pids"};
 }
 
 std::optional<Obstacle> check_bpf_right(const BpfMachine& m) {
@@ -93,16 +105,8 @@ std::optional<Obstacle> check_map_files(const BpfMachine& m) {
                   fmt::format("run as root or: {}", kSetcap)};
 }
 
-// Until 5.11 maps counted as locked memory.
-std::optional<Obstacle> check_locked_memory(const BpfMachine& m) {
-  bool counts = version_of(m.release) < Version{5, 11, 0} && m.locked_memory != UINT64_MAX;
-  if (!counts || has(m, kCapSysResource)) return {};
-  return Obstacle{fmt::format("RLIMIT_MEMLOCK is {} KiB and cannot be raised without CAP_SYS_RESOURCE", m.locked_memory / 1024),
-                  "run as root or: ulimit -l unlimited"};
-}
-
 constexpr Check kChecks[] = {check_machine,   check_version,    check_btf,       check_lockdown,     check_namespace,
-                             check_bpf_right, check_perf_right, check_map_files, check_locked_memory};
+                             check_pid_namespace, check_bpf_right, check_perf_right, check_map_files};
 
 // "none [integrity] confidentiality": the bracketed one holds.
 std::string chosen_word(const std::string& text) {
@@ -121,6 +125,13 @@ bool is_first_namespace(const std::string& uid_map) {
          count == 4294967295ull;
 }
 
+// The first one's inode number is fixed (include/linux/proc_ns.h, PROC_PID_INIT_INO).
+bool is_later_namespace(const std::string& link) {
+  char target[64] = "";
+  ssize_t length = readlink(link.c_str(), target, sizeof target - 1);
+  return length > 0 && std::string_view(target, static_cast<size_t>(length)) != "pid:[4026531836]";
+}
+
 }  // namespace
 
 BpfMachine read_bpf_machine(const BpfMachinePaths& paths) {
@@ -128,6 +139,7 @@ BpfMachine read_bpf_machine(const BpfMachinePaths& paths) {
   utsname names{};
   uname(&names);
   machine.release = names.release;
+  machine.version = names.version;
   machine.machine = names.machine;
   machine.has_btf = access(paths.btf.c_str(), R_OK) == 0;
   machine.lockdown = chosen_word(read_text_file(paths.lockdown, 4096).value_or(""));
@@ -135,9 +147,7 @@ BpfMachine read_bpf_machine(const BpfMachinePaths& paths) {
   machine.capabilities = effective_capabilities(read_text_file(paths.status, 1 << 16).value_or(""));
   auto uid_map = read_text_file(paths.uid_map, 1 << 16);
   machine.in_user_namespace = uid_map && !is_first_namespace(*uid_map);
-  rlimit limit{};
-  getrlimit(RLIMIT_MEMLOCK, &limit);
-  machine.locked_memory = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+  machine.in_pid_namespace = is_later_namespace(paths.pid_namespace);
   return machine;
 }
 
@@ -151,8 +161,6 @@ Obstacle explain_bpf_refusal(int error_number, const BpfMachine& machine) {
   if (auto obstacle = find_bpf_obstacle(machine)) return *obstacle;
   std::string what = fmt::format("the kernel refused the BPF program: {}", strerror(error_number));
   if (error_number != EPERM && error_number != EACCES) return {what, ""};
-  if (machine.locked_memory != UINT64_MAX && version_of(machine.release) < Version{5, 11, 0})
-    return {what + fmt::format(" (RLIMIT_MEMLOCK is {} KiB)", machine.locked_memory / 1024), "ulimit -l unlimited"};
   return {what, "allow bpf() in the container's seccomp profile, or run on the host"};
 }
 

@@ -10,14 +10,14 @@ namespace cprof::collect {
 
 // What the decision rests on.
 struct BpfMachine {
-  std::string release;              // uname -r
+  std::string release, version;     // uname -r and -v
   std::string machine;              // uname -m
   bool has_btf = false;             // /sys/kernel/btf/vmlinux can be read
   std::string lockdown;             // "none", "integrity", "confidentiality"; empty: not known
   long paranoid = 2;                // kernel.perf_event_paranoid
   uint64_t capabilities = 0;        // effective
   bool in_user_namespace = false;   // capabilities there are none to the kernel
-  uint64_t locked_memory = 0;       // RLIMIT_MEMLOCK; UINT64_MAX: not limited
+  bool in_pid_namespace = false;    // what BPF calls a process is called by another number here
 };
 
 // Where the machine describes itself; tests point these elsewhere.
@@ -27,6 +27,7 @@ struct BpfMachinePaths {
   std::string paranoid = "/proc/sys/kernel/perf_event_paranoid";
   std::string status = "/proc/self/status";
   std::string uid_map = "/proc/self/uid_map";
+  std::string pid_namespace = "/proc/self/ns/pid";
 };
 BpfMachine read_bpf_machine(const BpfMachinePaths& paths = {});
 

@@ -55,7 +55,7 @@ perf_event_attr side_band_attr(const AttrChoices& choices) {
   attr.mmap = attr.mmap2 = 1;
   attr.comm = attr.comm_exec = 1;
   attr.task = 1;
-  attr.context_switch = 1;
+  attr.context_switch = choices.switches;
   return attr;
 }
 

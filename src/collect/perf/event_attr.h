@@ -19,6 +19,7 @@ struct AttrChoices {
   bool inherit = true;
   bool enable_on_exec = false;    // a command: events begin with its exec; else they begin when opened or enabled
   bool start_disabled = false;
+  bool switches = true;           // the side band tells them
   bool count_lost = false;        // the kernel has PERF_FORMAT_LOST: 6.0
   uint32_t wakeup_bytes = 0;
 };

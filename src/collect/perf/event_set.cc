@@ -190,6 +190,7 @@ Result<void> EventSet::share_ring(const Fd& event, const Fd& owner) {
 }
 
 Result<void> EventSet::open_samplers(CpuRing& ring, int32_t tid, std::vector<Fd>& into) {
+  if (options_.side_band_only) return {};
   AttrChoices choices = choices_;
   if (options_.delay_ns || started_) choices.enable_on_exec = false;
   int leader = -1;

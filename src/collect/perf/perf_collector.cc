@@ -156,7 +156,8 @@ Result<void> PerfCollector::open(event::EventSink& sink) {
                         .stack_bytes = stack_bytes_,
                         .kernel = options_.kernel,
                         .inherit = options_.inherit && !wide_,
-                        .enable_on_exec = command_.has_value()};
+                        .enable_on_exec = command_.has_value(),
+                        .switches = options_.switches};
   TRY(events_->probe(specs_));
   if (options_.off_cpu) events_->probe_off_cpu(specs_);
   start_ns_ = clock_ns(CLOCK_MONOTONIC);
@@ -192,7 +193,7 @@ event::SessionInfo PerfCollector::session_info() const {
   info.start_ns = start_ns_;
   uint64_t realtime = clock_ns(CLOCK_REALTIME), monotonic = clock_ns(CLOCK_MONOTONIC);
   info.start_realtime_ns = realtime - (monotonic - start_ns_);
-  info.has_switches = true;
+  info.has_switches = options_.switches;
   info.has_off_cpu = options_.off_cpu;
   bool allowed = events_->choices().kernel;
   info.has_kernel_stacks = allowed && options_.stack_mode != StackMode::kNone;

@@ -51,6 +51,12 @@ class PerfCollector final : public event::Collector {
   uint64_t lost_records() const { return lost_records_; }
   uint32_t stack_bytes() const { return stack_bytes_; }
 
+  // For a backend that takes the samples itself (side_band_only). After open():
+  const std::vector<EventSpec>& events() const { return specs_; }
+  const std::vector<int>& cpus() const { return cpus_; }
+  bool may_sample_kernel() const { return events_->choices().kernel; }
+  std::vector<int32_t> live_tids() const;             // -1: all
+
  private:
   PerfCollector(PerfOptions options, PerfApi& api);
 
@@ -79,7 +85,6 @@ class PerfCollector final : public event::Collector {
   Result<void> apply_switch_period();
   void note_switch(size_t ring, std::span<const std::byte> record, uint64_t time_ns);
   bool target_ended();
-  std::vector<int32_t> live_tids() const;
 
   PerfOptions options_;
   PerfApi& api_;

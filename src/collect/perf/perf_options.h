@@ -33,6 +33,8 @@ struct PerfOptions {
   bool inherit = true;                  // follow threads and children made later
   bool off_cpu = false;                 // also where threads leave the CPU, and who wakes them
   uint32_t ring_pages = 0;              // data pages per CPU, a power of two; 0: as many as fit the purpose
+  bool side_band_only = false;          // no samples: another backend takes them
+  bool switches = true;                 // every switch of a thread from and to a CPU
   uint64_t delay_ns = 0;                // sampling begins this long after start(); the side band at once
 
   // Where the machine describes itself; tests point these elsewhere.

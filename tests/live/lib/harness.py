@@ -55,6 +55,12 @@ def need_perf():
     paranoid_level()
 
 
+def need_bpf():
+    need_root()
+    if not os.access("/sys/kernel/btf/vmlinux", os.R_OK):
+        raise unittest.SkipTest("needs a kernel with BTF (/sys/kernel/btf/vmlinux)")
+
+
 class Summary:
     """The lines that `cprof record` prints when a run ends."""
 

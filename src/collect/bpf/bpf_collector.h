@@ -1,0 +1,83 @@
+// The eBPF backend: programs in the kernel take samples and unwind them there by tables that are published from here; the
+// perf backend runs beside it for all that is not a sample (targets, mappings, names, forks, exits, and without off-CPU
+// the switches). What both deliver reaches the sink as one stream in time order. Used by the session, on one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "collect/bpf/bpf_options.h"
+#include "collect/bpf/module_book.h"
+#include "collect/bpf/process_book.h"
+#include "collect/bpf/sampler_object.h"
+#include "collect/bpf/sampler_record.h"
+#include "collect/perf/perf_collector.h"
+#include "event/event.h"
+#include "event/record_sorter.h"
+
+namespace cprof::collect {
+
+class BpfCollector final : public event::Collector {
+ public:
+  // Checks the options and loads the programs, so that a machine which cannot is known before anything is recorded.
+  static Result<std::unique_ptr<BpfCollector>> make(BpfOptions options);
+  ~BpfCollector() override;
+
+  Result<void> open(event::EventSink& sink) override;
+  Result<void> start() override;
+  Result<bool> poll(int timeout_ms) override;
+  Result<void> close() override;
+  const Diagnostics& diagnostics() const override { return diagnostics_; }
+
+  void hurry() { backoff_ms_ = 1; }
+  int child_status() const { return side_->child_status(); }
+  std::optional<int32_t> command_pid() const { return side_->command_pid(); }
+  uint64_t bytes_read() const { return bytes_read_ + side_->bytes_read(); }
+
+ private:
+  // Where the side band's events go: between them the programs' records take their place.
+  class SideBand;
+
+  BpfCollector(BpfOptions options, std::unique_ptr<PerfCollector> side);
+  sampler_settings settings() const;
+  Result<void> load();
+  Result<void> attach();
+  Result<void> name_tasks();
+  Result<void> open_samplers(int cpu);
+  Result<void> follow_cpus();
+  void drain();
+  void take_record(std::span<const std::byte> record);
+  void keep_stack(std::span<const std::byte> record, uint64_t id);
+  Result<void> deliver(uint64_t until_ns);
+  Result<void> deliver_record(std::span<const std::byte> record);
+  Result<void> describe_stack(uint64_t& id, uint64_t time_ns);
+  Result<void> deliver_counts(uint64_t now_ns);
+  void wait(int timeout_ms);
+  Result<void> periodic_work();
+  void report_losses();
+
+  BpfOptions options_;
+  std::unique_ptr<PerfCollector> side_;
+  std::unique_ptr<SideBand> side_band_;
+  Diagnostics diagnostics_;
+  std::unique_ptr<SamplerObject> object_;
+  std::unique_ptr<ModuleBook> modules_;
+  std::unique_ptr<ProcessBook> processes_;
+  SamplerRecordDecoder decoder_;
+  event::RecordSorter sorter_;
+  event::EventSink* sink_ = nullptr;
+  event::Event event_, stack_event_;
+  std::unordered_map<uint64_t, std::vector<std::byte>> new_stacks_;  // read, and not named by anything delivered yet
+  std::unordered_set<uint64_t> told_stacks_;
+  std::vector<int> sampled_cpus_;
+  bool wide_ = false, closed_ = false, sampling_ = false;
+  int backoff_ms_ = 1;
+  uint64_t bytes_read_ = 0, records_ = 0, sampling_at_ns_ = 0, last_period_ns_ = 0;
+};
+
+}  // namespace cprof::collect

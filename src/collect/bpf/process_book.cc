@@ -1,0 +1,163 @@
+// A process is told anew when its mappings have changed: its entries are written to a place that no program reads, then
+// the process is pointed there. The kernel side does not believe entries that were seen before the last exec, and copies
+// the parent's at a fork, so that what is told here late does no harm.
+#include "collect/bpf/process_book.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cprof::collect {
+namespace {
+
+constexpr size_t kMostReplaced = 64;
+constexpr size_t kMostMappings = (1u << SAMPLER_MAPPING_STEPS) - 1;
+// The exec event of the BPF program comes after the last of the side band's by at most this.
+constexpr uint64_t kExecTakesNs = 20'000'000;
+
+bool is_same(const std::vector<sampler_mapping>& a, const std::vector<sampler_mapping>& b) {
+  return a.size() == b.size() && (a.empty() || memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0);
+}
+
+}  // namespace
+
+ProcessBook::ProcessBook(SamplerMaps& maps, ModuleBook& modules, bool makes_tables, Diagnostics& diagnostics)
+    : maps_(maps), modules_(modules), makes_tables_(makes_tables), diagnostics_(diagnostics), ranges_(SAMPLER_MAX_MAPPINGS) {}
+
+void ProcessBook::apply(const event::Event& event) {
+  if (const auto* mmap = std::get_if<event::Mmap>(&event)) on(*mmap);
+  else if (const auto* comm = std::get_if<event::Comm>(&event)) on(*comm);
+  else if (const auto* fork = std::get_if<event::Fork>(&event)) on(*fork);
+  else if (const auto* exit = std::get_if<event::Exit>(&event)) on(*exit);
+}
+
+void ProcessBook::on(const event::Mmap& mmap) {
+  if (told_.contains(mmap.task.pid)) note_replaced(mmap);
+  tracker_.apply(mmap);
+  if (mmap.task.pid > 0) changed_.insert(mmap.task.pid);
+}
+
+// Unmapping is not reported: other code in the old one's place is how it shows.
+void ProcessBook::note_replaced(const event::Mmap& mmap) {
+  const auto& mappings = tracker_.process(mmap.task.pid, mmap.time_ns).maps.all();
+  auto after = mappings.lower_bound(mmap.start);
+  bool begins_inside = after != mappings.begin() && std::prev(after)->second->end > mmap.start;
+  bool holds_others = after != mappings.end() && after->first < mmap.start + mmap.length;
+  if (!begins_inside && !holds_others) return;
+  std::vector<Replaced>& replaced = replaced_[mmap.task.pid];
+  if (replaced.size() == kMostReplaced) replaced.erase(replaced.begin());
+  replaced.push_back({mmap.time_ns, mmap.start, mmap.start + mmap.length});
+}
+
+size_t ProcessBook::believable(int32_t pid, uint64_t seen_ns, uint64_t time_ns, std::span<const uint64_t> frames) const {
+  auto it = replaced_.find(pid);
+  if (it == replaced_.end()) return frames.size();
+  auto is_doubtful = [&](uint64_t pc) {
+    return std::ranges::any_of(it->second, [&](const Replaced& r) {
+      return r.time_ns > seen_ns && r.time_ns <= time_ns && pc >= r.start && pc < r.end;
+    });
+  };
+  return static_cast<size_t>(std::ranges::find_if(frames, is_doubtful) - frames.begin());
+}
+
+void ProcessBook::on(const event::Comm& comm) {
+  tracker_.apply(comm);
+  if (!comm.exec) return;
+  changed_.insert(comm.task.pid);
+  executed_[comm.task.pid] = comm.time_ns;
+}
+
+void ProcessBook::on(const event::Fork& fork) {
+  tracker_.apply(fork);
+  if (fork.child.pid != fork.parent.pid) changed_.insert(fork.child.pid);
+}
+
+void ProcessBook::on(const event::Exit& exit) {
+  tracker_.apply(exit);
+  if (tracker_.process(exit.task.pid, exit.time_ns).end_ns) forget(exit.task.pid, exit.time_ns);
+}
+
+void ProcessBook::forget(int32_t pid, uint64_t now_ns) {
+  changed_.erase(pid);
+  executed_.erase(pid);
+  replaced_.erase(pid);
+  auto it = told_.find(pid);
+  if (it == told_.end()) return;
+  maps_.drop_process(pid);
+  ranges_.give_back(it->second.range, now_ns);
+  told_.erase(it);
+}
+
+std::vector<sampler_mapping> ProcessBook::mappings_of(space::Process& process) {
+  std::vector<sampler_mapping> mappings;
+  bool again = false;
+  for (const auto& [start, mapping] : process.maps.all()) {
+    if (!mapping->executable) continue;
+    uint32_t module = modules_.number_of(*mapping);
+    ModuleBook::Place place{process.pid, mapping->start, mapping->end};
+    if (makes_tables_) again |= modules_.make_table(module, {&place, 1});
+    sampler_mapping& told = mappings.emplace_back();
+    told = {mapping->start, mapping->end, 0, module, 0};
+    if (module) told.bias = modules_.bias_of(module, *mapping);
+    if (mapping->may_copy) told.flags = SAMPLER_MAPPING_UNSURE;
+  }
+  if (mappings.size() > kMostMappings) {
+    diagnostics_.add("bpf_mappings_cut", Severity::kNotice,
+                     "executable mappings of one process beyond the 4,095 that the BPF program searches", mappings.size() - kMostMappings);
+    mappings.resize(kMostMappings);
+  }
+  if (again) tell_all_again();
+  return mappings;
+}
+
+// False: no room.
+bool ProcessBook::place(Told& told, std::vector<sampler_mapping> mappings, uint64_t seen_ns) {
+  auto range = ranges_.take(static_cast<uint32_t>(mappings.size()));
+  if (!range) return false;
+  std::ranges::copy(mappings, maps_.mappings().begin() + range->first);
+  ranges_.give_back(told.range, seen_ns);
+  told.range = *range;
+  told.mappings = std::move(mappings);
+  told.epoch++;
+  return true;
+}
+
+void ProcessBook::tell(space::Process& process, uint64_t seen_ns) {
+  std::vector<sampler_mapping> mappings = mappings_of(process);
+  Told& told = told_[process.pid];
+  bool is_placed = told.range.size && is_same(told.mappings, mappings);
+  if (!is_placed) is_placed = place(told, std::move(mappings), seen_ns);
+  sampler_process entry{told.range.first, static_cast<uint32_t>(told.mappings.size()), seen_ns, told.epoch, 0};
+  if (is_placed && maps_.set_process(process.pid, entry)) return;
+  forget(process.pid, seen_ns);
+  diagnostics_.add("bpf_processes_full", Severity::kNotice,
+                   "processes beyond what the BPF program can hold; their stacks are unwound from snapshots", 1);
+}
+
+void ProcessBook::publish(uint64_t seen_ns) {
+  ranges_.reclaim(seen_ns);
+  std::set<int32_t> changed = std::exchange(changed_, {});
+  for (auto it = executed_.begin(); it != executed_.end();) {
+    changed.insert(it->first);
+    it = it->second + kExecTakesNs < seen_ns ? executed_.erase(it) : std::next(it);
+  }
+  for (int32_t pid : changed) {
+    space::Process& process = tracker_.process(pid, seen_ns);
+    if (!process.end_ns && !process.maps.empty()) tell(process, seen_ns);
+  }
+}
+
+// Any process that still lives may open the file.
+void ProcessBook::make_table(uint32_t module, int32_t pid) {
+  std::vector<ModuleBook::Place> places{{pid, 0, 0}};
+  for (const auto& [other, told] : told_)
+    for (const sampler_mapping& mapping : told.mappings)
+      if (mapping.module == module) places.push_back({other, mapping.start, mapping.end});
+  if (modules_.make_table(module, places)) tell_all_again();
+}
+
+// The biases of mappings may have changed.
+void ProcessBook::tell_all_again() {
+  for (const auto& [pid, told] : told_) changed_.insert(pid);
+}
+
+}  // namespace cprof::collect

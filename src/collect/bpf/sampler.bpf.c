@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/* The sampler inside the kernel. on_sample runs at each overflow of a perf event, on_switch at each context switch: both
+ * drop what is not wanted first, walk the user stack by the tables in the maps, take the kernel's stack, and write a
+ * record to the ring of their CPU. A stack is written once per process image (define_stack) and named by its id then.
+ * All memory is preallocated and no helper takes a lock it could hold already: on_sample may run in an NMI.
+ * What cannot be done is counted, never passed over.
+ */
+#include "collect/bpf/sampler_stack.bpf.h"
+
+char sampler_license[] SEC("license") = "Dual BSD/GPL";
+
+/* ---- which tasks ---- */
+
+SAMPLER_INLINE int is_wanted(uint32_t tid) {
+  if (settings.filter == SAMPLER_ALL) return 1;
+  if (settings.filter == SAMPLER_CGROUP) return bpf_current_task_under_cgroup(&cgroup, 0) == 1;
+  const struct sampler_task *task = bpf_map_lookup_elem(&tasks, &tid);
+  return task && task->on;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
+  uint32_t parent_tid = (uint32_t)parent->pid, child_tid = (uint32_t)child->pid;
+  uint32_t parent_pid = (uint32_t)parent->tgid, child_pid = (uint32_t)child->tgid;
+  if (settings.filter == SAMPLER_TASKS) {
+    const struct sampler_task *task = bpf_map_lookup_elem(&tasks, &parent_tid);
+    if (!task || !settings.inherit) return 0;
+    struct sampler_task same = *task;
+    if (bpf_map_update_elem(&tasks, &child_tid, &same, BPF_ANY)) count(SAMPLER_TASKS_FULL);
+  }
+  if (child_pid == parent_pid) return 0;
+  /* The child has its parent's mappings, and the parent's doubts about them. */
+  const struct sampler_process *process = process_of(parent_pid);
+  bpf_map_delete_elem(&execs, &child_pid);
+  if (!process) return 0;
+  struct sampler_process copy = *process;
+  if (bpf_map_update_elem(&processes, &child_pid, &copy, BPF_ANY)) count(SAMPLER_PROCESSES_FULL);
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, int old_tid) {
+  uint32_t tid = (uint32_t)task->pid, pid = (uint32_t)task->tgid, old = (uint32_t)old_tid;
+  if (settings.filter == SAMPLER_TASKS) {
+    struct sampler_task on = {.on = 1};
+    if (!bpf_map_lookup_elem(&tasks, &old) && !bpf_map_lookup_elem(&tasks, &tid)) return 0;
+    if (old != tid) bpf_map_delete_elem(&tasks, &old);
+    if (bpf_map_update_elem(&tasks, &tid, &on, BPF_ANY)) count(SAMPLER_TASKS_FULL);
+  }
+  uint64_t now = bpf_ktime_get_ns();
+  bpf_map_delete_elem(&processes, &pid);
+  if (bpf_map_update_elem(&execs, &pid, &now, BPF_ANY)) count(SAMPLER_PROCESSES_FULL);
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task) {
+  uint32_t tid = (uint32_t)task->pid, pid = (uint32_t)task->tgid;
+  bpf_map_delete_elem(&waits, &tid);
+  if (settings.filter == SAMPLER_TASKS && bpf_map_delete_elem(&tasks, &tid)) return 0;
+  if (task->signal->live.counter > 0) return 0;
+  bpf_map_delete_elem(&processes, &pid);
+  bpf_map_delete_elem(&execs, &pid);
+  bpf_map_delete_elem(&learned, &pid);
+  return 0;
+}
+
+/* ---- on-CPU ---- */
+
+/* A thread runs on one CPU at a time, so nobody else adds to its counts. */
+SAMPLER_INLINE void add_to(struct sampler_count *known, void *map, const struct sampler_count_key *key,
+                                                         uint64_t weight) {
+  struct sampler_count first = {.samples = 1, .weight = weight};
+  if (known) {
+    known->samples++;
+    known->weight += weight;
+  } else if (bpf_map_update_elem(map, key, &first, BPF_ANY)) {
+    count(SAMPLER_COUNTS_FULL);
+  }
+}
+
+SAMPLER_INLINE void count_sample(const struct sampler_sample *sample) {
+  struct sampler_count_key key = {.stack = sample->header.stack, .pid = sample->header.pid, .tid = sample->header.tid,
+                                  .metric = sample->metric, .in_kernel = sample->flags & SAMPLER_IN_KERNEL};
+  if (control.counts) add_to(bpf_map_lookup_elem(&counts_1, &key), &counts_1, &key, sample->period);
+  else add_to(bpf_map_lookup_elem(&counts_0, &key), &counts_0, &key, sample->period);
+}
+
+SAMPLER_INLINE void take_sample(struct bpf_perf_event_data *context, struct scratch *scratch,
+                                                              void *ring) {
+  struct task_struct *task = bpf_get_current_task_btf();
+  struct sampler_sample *sample = &scratch->sample;
+  begin_walk(scratch, task, sample->header.pid, SLOT_SAMPLE);
+  walk_user(scratch, task, context, SLOT_SAMPLE);
+  if (scratch->walk.wants_snapshot && settings.snapshots && take_budget(scratch, ring) && send_snapshot(scratch, context, ring)) return;
+  walk_kernel(scratch, context, 0);
+  sample->header.stack = define_stack(scratch, ring, SLOT_SAMPLE);
+  if (settings.count_only) count_sample(sample);
+  else if (bpf_ringbuf_output(ring, sample, sizeof(*sample), wakeup_for(ring))) count(SAMPLER_RING_FULL_SAMPLES);
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *context) {
+  uint64_t ids = bpf_get_current_pid_tgid();
+  uint32_t tid = (uint32_t)ids, slot = SLOT_SAMPLE;
+  if (!control.on || !is_wanted(tid)) return 0;
+  uint64_t now = bpf_ktime_get_ns();
+  struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
+  void *ring = ring_of_this_cpu();
+  if (!scratch || !ring) return settings.let_through;
+  struct sampler_sample *sample = &scratch->sample;
+  sample->header.type = SAMPLER_SAMPLE;
+  sample->header.cpu = bpf_get_smp_processor_id();
+  sample->header.time_ns = now;
+  sample->header.pid = ids >> 32;
+  sample->header.tid = tid;
+  sample->header.stack = 0;
+  sample->ip = context->regs.ip;
+  sample->period = context->sample_period;
+  sample->metric = settings.metric == SAMPLER_METRIC_BY_COOKIE ? (uint32_t)bpf_get_attach_cookie(context) : settings.metric;
+  sample->flags = context->regs.cs & 3 ? 0 : SAMPLER_IN_KERNEL;
+  count(SAMPLER_SAMPLES);
+  take_sample(context, scratch, ring);
+  return settings.let_through;
+}
+
+/* ---- off-CPU ---- */
+
+SAMPLER_INLINE int is_wanted_cpu(void) {
+  if (!settings.some_cpus) return 1;
+  uint32_t cpu = bpf_get_smp_processor_id();
+  return cpu < SAMPLER_MAX_CPUS && settings.cpus[cpu / 64 % (SAMPLER_MAX_CPUS / 64)] >> (cpu % 64) & 1;
+}
+
+/* The preempt count, which would say it, cannot be reached where kallsyms has no data symbols. But an interrupt of kernel
+ * code runs on a stack of its own, and so does this program then (through a map its address becomes a number that may be
+ * compared); and one of user code leaves no system call's number behind. */
+SAMPLER_INLINE int is_in_interrupt(struct task_struct *task) {
+  uint32_t first = 0;
+  uint64_t *place = bpf_map_lookup_elem(&own_stack, &first);
+  if (!place) return 1;
+  *(volatile uint64_t *)place = (uint64_t)&first;
+  if (*(volatile uint64_t *)place - (uint64_t)task->stack >= CPROF_THREAD_SIZE) return 1;
+  if (!task->mm || task->flags & CPROF_PF_KTHREAD) return 0;
+  const struct pt_regs *registers = (const struct pt_regs *)bpf_task_pt_regs(task);
+  return (int64_t)registers->orig_ax < 0;
+}
+
+SAMPLER_INLINE void tell_switch_in(struct sampler_wait *wait, uint32_t pid, uint32_t tid,
+                                                                 uint64_t time_ns, void *ring) {
+  struct sampler_switch in = {.woken_ns = wait->woken_ns, .waker_pid = wait->waker_pid, .waker_tid = wait->waker_tid};
+  in.header.type = SAMPLER_SWITCH_IN;
+  in.header.cpu = bpf_get_smp_processor_id();
+  in.header.time_ns = time_ns;
+  in.header.pid = pid;
+  in.header.tid = tid;
+  wait->out_ns = 0;
+  if (bpf_ringbuf_output(ring, &in, sizeof(in), wakeup_for(ring))) count(SAMPLER_RING_FULL_SWITCHES);
+}
+
+SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, bool preempted) {
+  uint64_t ids = bpf_get_current_pid_tgid();
+  uint32_t tid = (uint32_t)ids, slot = SLOT_SWITCH;
+  if (!tid || !is_wanted_cpu() || !is_wanted(tid)) return;
+  struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
+  void *ring = ring_of_this_cpu();
+  if (!scratch || !ring) return;
+  struct sampler_header *header = &scratch->sample.header;
+  header->cpu = bpf_get_smp_processor_id();
+  header->time_ns = bpf_ktime_get_ns();
+  header->pid = ids >> 32;
+  header->tid = tid;
+  struct sampler_wait *wait = bpf_map_lookup_elem(&waits, &tid);
+  if (!wait) {
+    struct sampler_wait fresh = {};
+    if (bpf_map_update_elem(&waits, &tid, &fresh, BPF_ANY)) count(SAMPLER_WAITS_FULL);
+    wait = bpf_map_lookup_elem(&waits, &tid);
+    if (!wait) return;
+  }
+  if (wait->out_ns) {
+    /* Some kernels switch to a task without the tracepoint now and then (seen on a 6.18 for virtual machines). */
+    count(SAMPLER_UNTRACED_SWITCHES);
+    tell_switch_in(wait, header->pid, tid, wait->woken_ns ? wait->woken_ns : header->time_ns, ring);
+  }
+  begin_walk(scratch, task, header->pid, SLOT_SWITCH);
+  walk_user(scratch, task, context, SLOT_SWITCH);
+  walk_kernel(scratch, context, 2);  /* without ourselves and who called us */
+  struct sampler_switch out = {.header = *header, .flags = preempted ? SAMPLER_PREEMPTED : 0};
+  out.header.type = SAMPLER_SWITCH_OUT;
+  out.header.stack = define_stack(scratch, ring, SLOT_SWITCH);
+  if (bpf_ringbuf_output(ring, &out, sizeof(out), wakeup_for(ring))) {
+    count(SAMPLER_RING_FULL_SWITCHES);
+    return;
+  }
+  wait->woken_ns = 0;
+  wait->waker_pid = wait->waker_tid = 0;
+  wait->out_ns = header->time_ns;
+}
+
+SAMPLER_INLINE void enter_cpu(struct task_struct *task) {
+  uint32_t tid = (uint32_t)task->pid;
+  struct sampler_wait *wait = bpf_map_lookup_elem(&waits, &tid);
+  if (!wait || !wait->out_ns) return;
+  void *ring = ring_of_this_cpu();
+  if (ring) tell_switch_in(wait, (uint32_t)task->tgid, tid, bpf_ktime_get_ns(), ring);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next) {
+  if (!control.on) return 0;
+  leave_cpu(ctx, prev, preempt || prev->__state == 0);
+  enter_cpu(next);
+  return 0;
+}
+
+/* sched_waking is where the waker is; sched_wakeup may be on the CPU of the woken. In an interrupt nobody in particular
+ * is the waker. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_wakeup, struct task_struct *task) {
+  uint32_t tid = (uint32_t)task->pid;
+  struct sampler_wait *wait = bpf_map_lookup_elem(&waits, &tid);
+  if (!wait || !wait->out_ns || wait->woken_ns) return 0;
+  uint64_t ids = is_in_interrupt(bpf_get_current_task_btf()) ? 0 : bpf_get_current_pid_tgid();
+  wait->waker_pid = ids >> 32;
+  wait->waker_tid = (uint32_t)ids;
+  wait->woken_ns = bpf_ktime_get_ns();
+  return 0;
+}

@@ -1,0 +1,281 @@
+#include "collect/bpf/sampler_object.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "collect/bpf/sampler_bytes.h"
+
+namespace cprof::collect {
+namespace {
+
+constexpr size_t kChunkBytes = SAMPLER_CHUNK_WORDS * sizeof(uint32_t);
+constexpr size_t kMostMessages = 64 * 1024;
+
+// What libbpf says while this lives: its print hook has no context of its own.
+class Messages {
+ public:
+  Messages() : before_(current_) {
+    current_ = this;
+    libbpf_set_print(&print);
+  }
+  ~Messages() { current_ = before_; }
+
+  // The last line of the verifier or of libbpf that is not just its frame.
+  std::string last_line() const {
+    std::string_view text = text_, best;
+    while (!text.empty()) {
+      size_t end = std::min(text.find('\n'), text.size());
+      std::string_view line = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      bool is_frame = line.empty() || line.find("LOG --") != line.npos || line.starts_with("processed ") ||
+                      line.find("failed to load") != line.npos || line.starts_with("verification time") || line.starts_with(";") ||
+                      line.starts_with("stack depth");
+      if (!is_frame) best = line;
+    }
+    return std::string(best.substr(0, 300));
+  }
+
+ private:
+  static int print(libbpf_print_level level, const char* format, va_list arguments) {
+    if (!current_ || level == LIBBPF_DEBUG || current_->text_.size() > kMostMessages) return 0;
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(nullptr, 0, format, again);
+    va_end(again);
+    if (length <= 0) return 0;
+    std::string line(static_cast<size_t>(length) + 1, '\0');
+    vsnprintf(line.data(), line.size(), format, arguments);
+    line.pop_back();
+    current_->text_ += line;
+    return 0;
+  }
+
+  static thread_local Messages* current_;
+  Messages* before_;
+  std::string text_;
+};
+thread_local Messages* Messages::current_ = nullptr;
+
+std::string advice(int error_number) {
+  if (error_number == EPERM || error_number == EACCES) return "; run as root, or with CAP_BPF and CAP_PERFMON";
+  return "";
+}
+
+std::unexpected<Error> bpf_failure(const std::string& what, int error_number, const Messages* messages = nullptr) {
+  std::string said = messages ? messages->last_line() : "";
+  std::string advised = advice(error_number);
+  return fail_errno(fmt::format("bpf: {}{}{}", what, advised, said.empty() || !advised.empty() ? "" : " (" + said + ")"), error_number);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SamplerObject>> SamplerObject::load(const sampler_settings& settings) {
+  std::unique_ptr<SamplerObject> object(new SamplerObject());
+  TRY(object->open_and_load(settings));
+  TRY(object->map_tables());
+  return object;
+}
+
+Result<void> SamplerObject::open_and_load(const sampler_settings& settings) {
+  Messages messages;
+  settings_ = settings;
+  std::span<const std::byte> bytes = sampler_object_bytes();
+  bpf_object_open_opts options{};
+  options.sz = sizeof(options);
+  options.object_name = "cprof";
+  object_ = bpf_object__open_mem(bytes.data(), bytes.size(), &options);
+  if (!object_) return bpf_failure("opening the built-in program", errno, &messages);
+  size_t size = 0;
+  bpf_map* constants = bpf_object__find_map_by_name(object_, ".rodata.settings");
+  void* initial = constants ? const_cast<void*>(bpf_map__initial_value(constants, &size)) : nullptr;
+  if (!initial || size < sizeof(settings)) return fail("bpf: the built-in program has no settings");
+  memcpy(initial, &settings, sizeof(settings));
+  fit_to_settings();
+  if (int error = bpf_object__load(object_)) return bpf_failure("loading the program", -error, &messages);
+  return {};
+}
+
+// What this run does not use is not loaded and takes no memory.
+void SamplerObject::fit_to_settings() {
+  for (const char* name : {"on_switch", "on_wakeup"})
+    bpf_program__set_autoload(bpf_object__find_program_by_name(object_, name), settings_.off_cpu);
+  auto shrink = [this](bool is_used, std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (!is_used) bpf_map__set_max_entries(bpf_object__find_map_by_name(object_, name), 1);
+  };
+  shrink(settings_.count_only, {"counts_0", "counts_1"});
+  shrink(settings_.off_cpu, {"waits"});
+  shrink(settings_.filter == SAMPLER_TASKS, {"tasks"});
+}
+
+int SamplerObject::map_fd(const char* name) const { return bpf_object__find_map_fd_by_name(object_, name); }
+
+Result<void*> SamplerObject::map_memory(int fd, size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) return fail_errno("bpf: mapping a table of the program");
+  regions_.push_back({memory, bytes});
+  return memory;
+}
+
+Result<void> SamplerObject::map_tables() {
+  rules_ = {static_cast<cp_rule*>(TRY(map_memory(map_fd("rules"), SAMPLER_MAX_RULES * sizeof(cp_rule)))), SAMPLER_MAX_RULES};
+  modules_ = {static_cast<sampler_module*>(TRY(map_memory(map_fd("modules"), SAMPLER_MAX_MODULES * sizeof(sampler_module)))),
+              SAMPLER_MAX_MODULES};
+  mappings_ = {static_cast<sampler_mapping*>(TRY(map_memory(map_fd("mappings"), SAMPLER_MAX_MAPPINGS * sizeof(sampler_mapping)))),
+               SAMPLER_MAX_MAPPINGS};
+  control_ = static_cast<sampler_control*>(TRY(map_memory(map_fd(".data.control"), static_cast<size_t>(sysconf(_SC_PAGESIZE)))));
+  return {};
+}
+
+SamplerObject::~SamplerObject() {
+  detach_samplers();
+  for (bpf_link* link : tracepoints_) bpf_link__destroy(link);
+  if (reader_) ring_buffer__free(reader_);
+  for (const Region& region : regions_) munmap(region.address, region.bytes);
+  if (object_) bpf_object__close(object_);
+}
+
+Result<void> SamplerObject::attach(const char* program) {
+  Messages messages;
+  bpf_link* link = bpf_program__attach(bpf_object__find_program_by_name(object_, program));
+  if (!link) return bpf_failure(fmt::format("attaching {}", program), errno, &messages);
+  tracepoints_.push_back(link);
+  return {};
+}
+
+Result<void> SamplerObject::attach_tracepoints() {
+  for (const char* program : {"on_fork", "on_exec", "on_exit"}) TRY(attach(program));
+  if (!settings_.off_cpu) return {};
+  for (const char* program : {"on_wakeup", "on_switch"}) TRY(attach(program));
+  return {};
+}
+
+Result<void> SamplerObject::attach_sampler(Fd perf_event, uint32_t metric) {
+  Messages messages;
+  bpf_perf_event_opts options{};
+  options.sz = sizeof(options);
+  if (settings_.metric == SAMPLER_METRIC_BY_COOKIE) options.bpf_cookie = metric;
+  bpf_program* program = bpf_object__find_program_by_name(object_, "on_sample");
+  bpf_link* link = bpf_program__attach_perf_event_opts(program, perf_event.get(), &options);
+  if (!link) return bpf_failure("attaching the sampler to a perf event", errno, &messages);
+  perf_event.release();  // the link closes it
+  samplers_.push_back(link);
+  return {};
+}
+
+void SamplerObject::detach_samplers() {
+  for (bpf_link* link : samplers_) bpf_link__destroy(link);
+  samplers_.clear();
+}
+
+Result<void> SamplerObject::set_cgroup(int cgroup_fd) {
+  uint32_t key = 0, value = static_cast<uint32_t>(cgroup_fd);
+  if (bpf_map_update_elem(map_fd("cgroup"), &key, &value, BPF_ANY) == 0) return {};
+  return fail_errno("--cgroup with the bpf backend: not a directory of the cgroup v2 hierarchy");
+}
+
+void SamplerObject::add_task(int32_t tid, bool on) {
+  uint32_t key = static_cast<uint32_t>(tid);
+  sampler_task task{on};
+  bpf_map_update_elem(map_fd("tasks"), &key, &task, BPF_ANY);
+}
+
+Result<void> SamplerObject::add_rings(std::span<const int> cpus) {
+  for (int cpu : cpus) {
+    if (std::ranges::find(ring_cpus_, cpu) != ring_cpus_.end()) continue;
+    if (cpu >= SAMPLER_MAX_CPUS) return fail(fmt::format("not supported: CPU {} with the bpf backend", cpu), ENOTSUP);
+    Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "cprof_ring", 0, 0, SAMPLER_RING_BYTES, nullptr));
+    if (!map) return bpf_failure("making a ring buffer", errno);
+    uint32_t key = static_cast<uint32_t>(cpu);
+    int value = map.get();
+    if (bpf_map_update_elem(map_fd("rings"), &key, &value, BPF_ANY) != 0) return bpf_failure("installing a ring buffer", errno);
+    if (!reader_) reader_ = ring_buffer__new(map.get(), &on_ring_record, this, nullptr);
+    else if (ring_buffer__add(reader_, map.get(), &on_ring_record, this) != 0) return bpf_failure("mapping a ring buffer", errno);
+    if (!reader_) return bpf_failure("mapping a ring buffer", errno);
+    ring_maps_.push_back(std::move(map));
+    ring_cpus_.push_back(cpu);
+  }
+  return {};
+}
+
+int SamplerObject::wait_fd() const { return reader_ ? ring_buffer__epoll_fd(reader_) : -1; }
+
+int SamplerObject::on_ring_record(void* self, void* data, size_t size) {
+  (*static_cast<SamplerObject*>(self)->on_record_)({static_cast<const std::byte*>(data), size});
+  return 0;
+}
+
+void SamplerObject::read_rings(const OnRecord& on_record) {
+  on_record_ = &on_record;
+  if (reader_) ring_buffer__consume(reader_);
+  on_record_ = nullptr;
+}
+
+std::array<uint64_t, SAMPLER_COUNTERS> SamplerObject::counters() const {
+  std::array<uint64_t, SAMPLER_COUNTERS> sums{};
+  int cpus = libbpf_num_possible_cpus();
+  if (cpus <= 0) return sums;
+  std::vector<uint64_t> values(static_cast<size_t>(cpus));
+  for (uint32_t key = 0; key < SAMPLER_COUNTERS; key++) {
+    if (bpf_map_lookup_elem(map_fd("counters"), &key, values.data()) != 0) continue;
+    for (uint64_t value : values) sums[key] += value;
+  }
+  return sums;
+}
+
+Result<std::span<uint32_t>> SamplerObject::add_chunk() {
+  uint32_t key = static_cast<uint32_t>(chunk_maps_.size());
+  if (key >= SAMPLER_MAX_CHUNKS) return fail("the BPF program's store of unwind tables is full", ENOSPC);
+  bpf_map_create_opts options{};
+  options.sz = sizeof(options);
+  options.map_flags = BPF_F_MMAPABLE;
+  Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "cprof_rows", sizeof(uint32_t), kChunkBytes, 1, &options));
+  if (!map) return bpf_failure("making room for unwind tables", errno);
+  auto* words = static_cast<uint32_t*>(TRY(map_memory(map.get(), kChunkBytes)));
+  int value = map.get();
+  if (bpf_map_update_elem(map_fd("store"), &key, &value, BPF_ANY) != 0) return bpf_failure("installing unwind tables", errno);
+  chunk_maps_.push_back(std::move(map));
+  return std::span(words, SAMPLER_CHUNK_WORDS);
+}
+
+Result<void> SamplerObject::set_process(int32_t pid, const sampler_process& process) {
+  uint32_t key = static_cast<uint32_t>(pid);
+  if (bpf_map_update_elem(map_fd("processes"), &key, &process, BPF_ANY) == 0) return {};
+  return bpf_failure("telling the program of a process", errno);
+}
+
+void SamplerObject::drop_process(int32_t pid) {
+  uint32_t key = static_cast<uint32_t>(pid);
+  bpf_map_delete_elem(map_fd("processes"), &key);
+}
+
+void SamplerObject::set_file(const sampler_file_key& key, uint32_t module) {
+  if (module) bpf_map_update_elem(map_fd("files"), &key, &module, BPF_ANY);
+  else bpf_map_delete_elem(map_fd("files"), &key);
+}
+
+void SamplerObject::take_counts(const OnCount& on_count) {
+  int map = map_fd(control_->counts ? "counts_0" : "counts_1");
+  std::vector<sampler_count_key> keys;
+  sampler_count_key key{};
+  for (const sampler_count_key* before = nullptr; bpf_map_get_next_key(map, before, &key) == 0; before = &keys.back())
+    keys.push_back(key);
+  for (const sampler_count_key& counted : keys) {
+    sampler_count value{};
+    if (bpf_map_lookup_elem(map, &counted, &value) != 0) continue;
+    bpf_map_delete_elem(map, &counted);
+    on_count(counted, value);
+  }
+  __atomic_store_n(&control_->counts, control_->counts ? 0u : 1u, __ATOMIC_RELEASE);
+}
+
+}  // namespace cprof::collect

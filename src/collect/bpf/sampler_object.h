@@ -1,0 +1,86 @@
+// The BPF object: loading it with the settings of a run, its maps, its rings, attaching its programs. All is undone when
+// this goes, or by the kernel when the process dies. Used by BpfCollector, on one thread. Never prints: what libbpf says
+// becomes the error's text.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/fd.h"
+#include "collect/bpf/sampler_maps.h"
+
+struct bpf_object;
+struct bpf_link;
+struct bpf_map;
+struct bpf_program;
+struct ring_buffer;
+
+namespace cprof::collect {
+
+class SamplerObject final : public SamplerMaps {
+ public:
+  static Result<std::unique_ptr<SamplerObject>> load(const sampler_settings& settings);
+  ~SamplerObject() override;
+
+  Result<void> attach_tracepoints();             // those that the settings ask for
+  Result<void> attach_sampler(Fd perf_event, uint32_t metric);
+  void detach_samplers();
+  Result<void> set_cgroup(int cgroup_fd);
+  void add_task(int32_t tid, bool on);
+  void turn(bool on) { control_->on = on; }
+
+  // A ring for each of these CPUs that has none yet.
+  Result<void> add_rings(std::span<const int> cpus);
+  int wait_fd() const;                           // readable when a ring wants to be read at once
+  using OnRecord = std::function<void(std::span<const std::byte>)>;
+  void read_rings(const OnRecord& on_record);
+
+  std::array<uint64_t, SAMPLER_COUNTERS> counters() const;   // over all CPUs
+  // Gives what was counted into the map that has been out of use since the last call, and lets the other take its place:
+  // programs that were still counting into it then have long ended. Each count is given once; two calls after the
+  // samplers are detached give all.
+  using OnCount = std::function<void(const sampler_count_key&, const sampler_count&)>;
+  void take_counts(const OnCount& on_count);
+
+  Result<std::span<uint32_t>> add_chunk() override;
+  std::span<cp_rule> rules() override { return rules_; }
+  std::span<sampler_module> modules() override { return modules_; }
+  std::span<sampler_mapping> mappings() override { return mappings_; }
+  Result<void> set_process(int32_t pid, const sampler_process& process) override;
+  void drop_process(int32_t pid) override;
+  void set_file(const sampler_file_key& key, uint32_t module) override;
+
+ private:
+  struct Region {
+    void* address = nullptr;
+    size_t bytes = 0;
+  };
+
+  SamplerObject() = default;
+  Result<void> open_and_load(const sampler_settings& settings);
+  void fit_to_settings();
+  Result<void> map_tables();
+  Result<void*> map_memory(int fd, size_t bytes);
+  int map_fd(const char* name) const;
+  Result<void> attach(const char* program);
+  static int on_ring_record(void* self, void* data, size_t size);
+
+  bpf_object* object_ = nullptr;
+  sampler_settings settings_{};
+  sampler_control* control_ = nullptr;
+  std::vector<bpf_link*> tracepoints_, samplers_;
+  std::vector<Region> regions_;
+  std::vector<Fd> chunk_maps_, ring_maps_;
+  std::vector<int> ring_cpus_;
+  std::span<cp_rule> rules_;
+  std::span<sampler_module> modules_;
+  std::span<sampler_mapping> mappings_;
+  ring_buffer* reader_ = nullptr;
+  const OnRecord* on_record_ = nullptr;
+};
+
+}  // namespace cprof::collect

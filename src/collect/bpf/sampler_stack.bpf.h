@@ -1,0 +1,200 @@
+/* The stack of the current task: walked and defined once, or sent as it is for user space to unwind. Part of
+ * sampler.bpf.c. */
+#ifndef CPROF_SAMPLER_STACK_BPF_H
+#define CPROF_SAMPLER_STACK_BPF_H
+
+#include "collect/bpf/sampler_walk.bpf.h"
+
+SAMPLER_INLINE void copy_registers(struct user_walk *walk, const struct pt_regs *from) {
+  uint64_t *to = walk->registers;
+  to[0] = from->ax, to[1] = from->dx, to[2] = from->cx, to[3] = from->bx, to[4] = from->si, to[5] = from->di;
+  to[6] = from->bp, to[7] = from->sp, to[8] = from->r8, to[9] = from->r9, to[10] = from->r10, to[11] = from->r11;
+  to[12] = from->r12, to[13] = from->r13, to[14] = from->r14, to[15] = from->r15, to[16] = from->ip;
+  walk->pc = from->ip;
+  walk->sp = from->sp;
+  walk->fp = from->bp;
+}
+
+/* Mappings that user space saw before the last exec are another program's. */
+SAMPLER_INLINE const struct sampler_process *process_of(uint32_t pid) {
+  const struct sampler_process *process = bpf_map_lookup_elem(&processes, &pid);
+  if (!process) return 0;
+  const uint64_t *exec_ns = bpf_map_lookup_elem(&execs, &pid);
+  return exec_ns && *exec_ns > process->seen_ns ? 0 : process;
+}
+
+SAMPLER_INLINE void begin_walk(struct scratch *scratch, struct task_struct *task, uint32_t pid, uint32_t slot) {
+  struct user_walk *walk = &scratch->walk;
+  const struct sampler_process *process = process_of(pid);
+  walk->depth = walk->first = walk->count = 0;
+  walk->end = SAMPLER_END_NO_REGISTERS;
+  walk->wants_snapshot = 0;
+  walk->exact = walk->registers_known = 1;
+  walk->found.start = walk->found.end = 0;
+  walk->context = slot;
+  walk->max_depth = settings.max_depth;
+  walk->hash = walk_mix(walk_mix(pid + 1, task->group_leader->start_boottime), task->self_exec_id);
+  scratch->image = walk->hash;
+  scratch->seen_ns = 0;
+  scratch->pid = pid;
+  scratch->has_looked = 0;
+  if (!process) return;
+  scratch->seen_ns = process->seen_ns;
+  walk->first = process->first;
+  walk->count = process->count;
+  walk->hash = walk_mix(walk->hash, process->epoch);
+}
+
+/* As the kernel walks frame pointers. Where that ended nobody can tell. */
+SAMPLER_INLINE void walk_frame_pointers(struct scratch *scratch, void *context) {
+  long bytes = bpf_get_stack(context, scratch->stack.addresses, SAMPLER_MAX_KERNEL * sizeof(uint64_t), BPF_F_USER_STACK);
+  scratch->walk.end = SAMPLER_END_UNKNOWN;
+  if (bytes > 0) scratch->walk.depth = (uint32_t)bytes / sizeof(uint64_t);
+}
+
+/* Needs begin_walk(). */
+SAMPLER_INLINE void walk_user(struct scratch *scratch, struct task_struct *task, void *context,
+                                                            uint32_t slot) {
+  struct user_walk *walk = &scratch->walk;
+  if (settings.user_stacks == SAMPLER_USER_NONE || !task->mm || task->flags & CPROF_PF_KTHREAD) return;
+  if (settings.user_stacks == SAMPLER_USER_FRAME_POINTERS) {
+    walk_frame_pointers(scratch, context);
+    return;
+  }
+  struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
+  copy_registers(walk, registers);
+  if (*(uint16_t *)&registers->cs != CPROF_USER_CS) {
+    scratch->stack.addresses[0] = walk->pc;
+    walk->depth = 1;
+    walk->end = SAMPLER_END_UNSUPPORTED_ABI;
+    return;
+  }
+  /* Inside exec the registers may be the old image's and the memory the new one's. */
+  if (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve)) {
+    walk->end = SAMPLER_END_EXEC;
+    walk->wants_snapshot = 1;
+    return;
+  }
+  bpf_loop(SAMPLER_MAX_DEPTH + 1, walk_frame_again, &slot, 0);
+}
+
+SAMPLER_INLINE void walk_kernel(struct scratch *scratch, void *context, uint64_t skip) {
+  struct sampler_stack *stack = &scratch->stack;
+  uint64_t user = at_most(scratch->walk.depth, SAMPLER_MAX_DEPTH);
+  stack->user = (uint32_t)user;
+  stack->kernel = 0;
+  if (!settings.kernel_stacks) return;
+  long bytes = bpf_get_stack(context, &stack->addresses[user], SAMPLER_MAX_KERNEL * sizeof(uint64_t), skip);
+  if (bytes > 0) stack->kernel = (uint32_t)bytes / sizeof(uint64_t);
+}
+
+struct hashing {
+  uint32_t slot;
+  uint32_t from, end;                   /* of the stack's addresses */
+  uint32_t unused;
+};
+
+static long hash_word(uint32_t index, void *context) {
+  const struct hashing *hashing = context;
+  uint64_t at = at_most((uint64_t)hashing->from + index, SAMPLER_MAX_DEPTH + SAMPLER_MAX_KERNEL);
+  uint32_t slot = hashing->slot;
+  struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
+  if (!scratch || at >= hashing->end) return 1;
+  scratch->walk.hash = walk_mix(scratch->walk.hash, scratch->stack.addresses[at]);
+  return 0;
+}
+
+/* Into the hash goes what the walk has not put there already. */
+SAMPLER_INLINE uint64_t hash_rest(struct scratch *scratch, uint32_t slot) {
+  struct hashing hashing = {.slot = slot, .from = scratch->stack.user, .end = scratch->stack.user + scratch->stack.kernel};
+  if (scratch->walk.end == SAMPLER_END_UNKNOWN) hashing.from = 0;
+  scratch->walk.hash = walk_mix(scratch->walk.hash, scratch->walk.end);
+  bpf_loop(2 * SAMPLER_MAX_KERNEL, hash_word, &hashing, 0);
+  return scratch->walk.hash ? scratch->walk.hash : 1;
+}
+
+/* The stack's id; the stack itself is written unless it has been. 0: it could not be written. The place is taken only
+ * after the record is out, so that no other CPU names a stack that is not there yet. */
+SAMPLER_INLINE uint64_t define_stack(struct scratch *scratch, void *ring, uint32_t slot) {
+  struct sampler_stack *stack = &scratch->stack;
+  uint64_t id = hash_rest(scratch, slot);
+  uint32_t place = (uint32_t)id % SAMPLER_SENT_SLOTS;
+  uint64_t *known = bpf_map_lookup_elem(&sent, &place);
+  if (!known) return 0;
+  if (*(volatile uint64_t *)known == id) return id;
+  stack->header = scratch->sample.header;
+  stack->header.type = SAMPLER_STACK;
+  stack->header.stack = id;
+  stack->end = scratch->walk.end;
+  stack->seen_ns = scratch->seen_ns;
+  uint64_t words = at_most((uint64_t)stack->user + stack->kernel, SAMPLER_MAX_DEPTH + SAMPLER_MAX_KERNEL);
+  uint64_t bytes = __builtin_offsetof(struct sampler_stack, addresses) + words * sizeof(uint64_t);
+  if (bpf_ringbuf_output(ring, stack, bytes, wakeup_for(ring))) {
+    count(SAMPLER_RING_FULL_STACKS);
+    return 0;
+  }
+  *(volatile uint64_t *)known = id;
+  return id;
+}
+
+/* They leave half of the ring to what is small. */
+SAMPLER_INLINE int take_budget(struct scratch *scratch, void *ring) {
+  uint64_t now = scratch->sample.header.time_ns;
+  if (now - scratch->budget_start > 1000000000ull) {
+    scratch->budget_start = now;
+    scratch->budget_used = 0;
+  }
+  if (scratch->budget_used < SAMPLER_SNAPSHOTS_PER_SECOND && !is_half_full(ring)) {
+    scratch->budget_used++;
+    return 1;
+  }
+  count(SAMPLER_SNAPSHOTS_OVER_BUDGET);
+  return 0;
+}
+
+/* Nothing that a walk needs lies above: main's stack begins where exec put its arguments, and a thread's C library keeps
+ * the thread's own data, to which fs points, at the top of its stack. */
+SAMPLER_INLINE uint64_t bytes_below_top(struct task_struct *task, uint64_t sp) {
+  uint64_t main_top = task->mm->start_stack, thread_top = task->thread.fsbase;
+  uint64_t most = SAMPLER_SNAPSHOT_BYTES;
+  if (main_top >= sp && main_top - sp < most) most = main_top - sp;
+  if (task->pid != task->tgid && thread_top >= sp && thread_top - sp < most) most = thread_top - sp;
+  return most;
+}
+
+/* As much of the stack as there is and fits, up to an address that cannot be read. */
+SAMPLER_INLINE uint32_t copy_stack(struct sampler_snapshot *snapshot, uint64_t sp, uint64_t most) {
+  const uint32_t piece = 1024;
+  uint64_t at = at_most(piece - (sp & (piece - 1)), piece);
+  if (bpf_probe_read_user(snapshot->stack, (uint32_t)at, (void *)sp)) return 0;
+  for (int i = 0; i < SAMPLER_SNAPSHOT_BYTES / 1024 - 1; i++) {
+    at = at_most(at, SAMPLER_SNAPSHOT_BYTES - piece);
+    if (at >= most || bpf_probe_read_user(&snapshot->stack[at], piece, (void *)(sp + at))) break;
+    at += piece;
+  }
+  return (uint32_t)at;
+}
+
+/* 0: it could not be written. */
+SAMPLER_INLINE int send_snapshot(struct scratch *scratch, void *context, void *ring) {
+  uint32_t first = 0;
+  struct sampler_snapshot *snapshot = bpf_map_lookup_elem(&snapshots, &first);
+  if (!snapshot) return 0;
+  snapshot->sample = scratch->sample;
+  snapshot->sample.header.type = SAMPLER_SNAPSHOT;
+  snapshot->reason = scratch->walk.end;
+  snapshot->kernel = 0;
+  if (settings.kernel_stacks) {
+    long bytes = bpf_get_stack(context, snapshot->addresses, sizeof(snapshot->addresses), 0);
+    if (bytes > 0) snapshot->kernel = (uint32_t)bytes / sizeof(uint64_t);
+  }
+  for (int i = 0; i < SAMPLER_REGISTERS; i++) snapshot->registers[i] = scratch->walk.registers[i];
+  uint64_t sp = scratch->walk.registers[7];
+  uint64_t bytes = at_most(copy_stack(snapshot, sp, bytes_below_top(bpf_get_current_task_btf(), sp)), SAMPLER_SNAPSHOT_BYTES);
+  snapshot->stack_bytes = (uint32_t)bytes;
+  if (!bpf_ringbuf_output(ring, snapshot, __builtin_offsetof(struct sampler_snapshot, stack) + bytes, wakeup_for(ring))) return 1;
+  count(SAMPLER_RING_FULL_SNAPSHOTS);
+  return 0;
+}
+
+#endif

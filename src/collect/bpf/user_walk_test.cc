@@ -1,0 +1,222 @@
+// The walk of the BPF programs as plain C, on this very process, against the snapshot unwinder on the same registers.
+#include <gtest/gtest.h>
+
+#include <signal.h>
+
+#include <cstdlib>
+
+#include "collect/bpf/fake_maps_for_tests.h"
+#include "collect/bpf/table_store.h"
+#include "unwind/cfi/module_table_impl.h"
+#include "unwind/cfi/own_process_for_tests.h"
+
+#if defined(__x86_64__)
+
+namespace cprof::collect {
+namespace {
+
+struct Outcome {
+  std::vector<uint64_t> frames;
+  uint32_t end = 0;
+  bool wants_snapshot = false;
+};
+
+// This process's modules in fake maps.
+class OwnMaps {
+ public:
+  OwnMaps() {
+    std::ifstream maps_file("/proc/self/maps");
+    for (std::string line; std::getline(maps_file, line);) {
+      if (line.find(" r-xp ") == std::string::npos && line.find(" --xp ") == std::string::npos) continue;
+      auto module = provider.find(std::stoull(line, nullptr, 16));
+      if (module) add(*module);
+    }
+  }
+  void add(const unwind::Module& module) {
+    uint32_t number = 0;
+    if (module.table) {
+      const cp_table& table = module.table->impl().table;
+      number = ++modules_;
+      sampler_module made = store.add(table).value();
+      made.base = table.base;
+      made.state = SAMPLER_MODULE_READY;
+      maps.modules()[number] = made;
+    }
+    maps.mappings()[count++] = {module.start, module.end, module.bias, number, 0};
+  }
+
+  unwind::OwnModules provider;
+  FakeMaps maps;
+  Diagnostics diagnostics;
+  TableStore store{maps, diagnostics};
+  uint32_t count = 0;
+
+ private:
+  uint32_t modules_ = 0;
+};
+
+OwnMaps& own_maps() {
+  static OwnMaps* maps = new OwnMaps;
+  walked_maps = &maps->maps;
+  return *maps;
+}
+
+Outcome walk_from(const unwind::RegisterSet& registers, uint32_t max_depth = SAMPLER_MAX_DEPTH) {
+  OwnMaps& maps = own_maps();
+  static uint64_t frames[SAMPLER_MAX_DEPTH];
+  user_walk walk{};
+  walk.count = maps.count;
+  walk.max_depth = max_depth;
+  walk.exact = walk.registers_known = 1;
+  for (int n = 0; n < SAMPLER_REGISTERS; n++) walk.registers[n] = registers.value[n];
+  walk.pc = registers.value[16];
+  walk.sp = registers.value[7];
+  walk.fp = registers.value[6];
+  for (int step = 0; step < 2000 && !walk_advance(&walk, frames); step++) {}
+  return {{frames, frames + walk.depth}, walk.end, walk.wants_snapshot != 0};
+}
+
+struct Both {
+  Outcome walked;
+  std::vector<uint64_t> unwound;
+  bool is_complete = false;
+};
+Both g_both;
+uint32_t g_max_depth = SAMPLER_MAX_DEPTH;
+
+#define NESTED __attribute__((noinline, noclone, optimize("omit-frame-pointer")))
+volatile int g_sink;
+
+__attribute__((noinline)) void capture_both() {
+  ucontext_t context;
+  getcontext(&context);
+  unwind::RegisterSet registers = unwind::registers_of(context);
+  g_both.walked = walk_from(registers, g_max_depth);
+  unwind::OwnMemory memory;
+  unwind::SnapshotUnwinder unwinder(unwind::Machine::kX86_64);
+  const unwind::Stack& stack = unwinder.unwind(registers, memory, own_maps().provider, g_max_depth);
+  g_both.unwound.clear();
+  for (const unwind::Frame& frame : stack.frames) g_both.unwound.push_back(frame.pc);
+  g_both.is_complete = stack.is_complete();
+}
+
+NESTED void aligned(int n) {
+  alignas(64) volatile char block[128];
+  block[n & 127] = 1;
+  char* more = static_cast<char*>(__builtin_alloca(static_cast<size_t>(n) * 16 + 8));
+  more[0] = block[n & 127];
+  capture_both();
+  g_sink = g_sink + more[0] + block[0];
+}
+NESTED void recurse(int depth) {
+  if (depth == 0) aligned(5);
+  else recurse(depth - 1);
+  g_sink = g_sink + depth;
+}
+int compare(const void* a, const void* b) {
+  if (g_sink % 7 == 0) recurse(2);
+  g_sink = g_sink + 1;
+  return *static_cast<const int*>(a) - *static_cast<const int*>(b);
+}
+void on_signal(int) { recurse(1); }
+
+void expect_equal() {
+  EXPECT_EQ(g_both.walked.frames, g_both.unwound);
+  EXPECT_EQ(g_both.walked.end == SAMPLER_END_COMPLETE, g_both.is_complete);
+}
+
+TEST(UserWalk, SameFramesAsTheSnapshotUnwinder) {
+  recurse(10);
+  ASSERT_GT(g_both.unwound.size(), 15u);
+  EXPECT_EQ(g_both.walked.end, SAMPLER_END_COMPLETE);
+  expect_equal();
+}
+
+TEST(UserWalk, ThroughLibraryCallbacks) {
+  int numbers[20];
+  for (int i = 0; i < 20; i++) numbers[i] = (i * 7919) % 31;
+  g_sink = 7;
+  qsort(numbers, 20, sizeof(int), compare);
+  expect_equal();
+}
+
+TEST(UserWalk, ThroughASignalFrame) {
+  signal(SIGUSR1, on_signal);
+  raise(SIGUSR1);
+  signal(SIGUSR1, SIG_DFL);
+  EXPECT_TRUE(g_both.is_complete);
+  expect_equal();
+}
+
+TEST(UserWalk, MaxDepthKeepsTheLeafSide) {
+  g_max_depth = 32;
+  recurse(100);
+  EXPECT_EQ(g_both.walked.end, SAMPLER_END_MAX_DEPTH);
+  EXPECT_EQ(g_both.walked.frames.size(), 32u);
+  expect_equal();
+  g_max_depth = SAMPLER_MAX_DEPTH;
+  recurse(1500);
+  EXPECT_EQ(g_both.walked.end, SAMPLER_END_MAX_DEPTH);
+  EXPECT_EQ(g_both.walked.frames.size(), size_t{SAMPLER_MAX_DEPTH});
+}
+
+unwind::RegisterSet at(uint64_t pc, uint64_t sp = 0x1000, uint64_t fp = 0) {
+  unwind::RegisterSet registers;
+  registers.value[16] = pc;
+  registers.value[7] = sp;
+  registers.value[6] = fp;
+  return registers;
+}
+
+TEST(UserWalk, UnknownMappingAsksForASnapshot) {
+  Outcome walked = walk_from(at(0x123456000));
+  EXPECT_EQ(walked.end, SAMPLER_END_NO_MAPPING);
+  EXPECT_TRUE(walked.wants_snapshot);
+  EXPECT_EQ(walked.frames, std::vector<uint64_t>{0x123456000});
+  knows_unmapped = true;
+  EXPECT_FALSE(walk_from(at(0x123456000)).wants_snapshot) << "known to be no code";
+  knows_unmapped = false;
+}
+
+TEST(UserWalk, ModuleWithoutTableYetIsAskedFor) {
+  learnable = {0x500000000, 0x500001000, 0x500000000, 4000, 0};
+  wanted_modules.clear();
+  Outcome walked = walk_from(at(0x500000010));
+  EXPECT_EQ(wanted_modules, std::vector<uint32_t>{4000});
+  EXPECT_TRUE(walked.wants_snapshot);
+  own_maps().maps.modules()[4000].state = SAMPLER_MODULE_NO_TABLE;
+  walked = walk_from(at(0x500000010));
+  EXPECT_EQ(walked.end, SAMPLER_END_NO_UNWIND_INFO) << "the frame pointer is tried and is none";
+  EXPECT_FALSE(walked.wants_snapshot);
+  own_maps().maps.modules()[4000] = {};
+  learnable = {};
+}
+
+TEST(UserWalk, MemoryWithoutFileGoesByTheFramePointer) {
+  learnable = {0x500000000, 0x500001000, 0, 0, 0};
+  uint64_t stack[8] = {0, 0, reinterpret_cast<uint64_t>(&stack[4]), 0x500000020, 0, 0, 0, 0};
+  uint64_t sp = reinterpret_cast<uint64_t>(&stack[0]), fp = reinterpret_cast<uint64_t>(&stack[2]);
+  Outcome walked = walk_from(at(0x500000010, sp, fp));
+  EXPECT_EQ(walked.frames, (std::vector<uint64_t>{0x500000010, 0x500000020}));
+  EXPECT_EQ(walked.end, SAMPLER_END_COMPLETE) << "the next return address is 0";
+  stack[3] = 0x600000000;
+  walked = walk_from(at(0x500000010, sp, fp));
+  EXPECT_EQ(walked.frames.size(), 1u) << "a return address outside code is not believed";
+  EXPECT_EQ(walk_from(at(0x500000010, sp, sp - 8)).end, SAMPLER_END_NO_UNWIND_INFO);
+  EXPECT_EQ(walk_from(at(0x500000010, sp, fp + 4)).end, SAMPLER_END_NO_UNWIND_INFO);
+  learnable.flags = SAMPLER_MAPPING_UNSURE;
+  EXPECT_TRUE(walk_from(at(0x500000010, sp, fp)).wants_snapshot);
+  learnable = {};
+}
+
+TEST(UserWalk, UnreadableStackIsNotPassedOver) {
+  uint64_t pc = reinterpret_cast<uint64_t>(&aligned);
+  Outcome walked = walk_from(at(pc, 0x1000));
+  EXPECT_EQ(walked.end, SAMPLER_END_UNREADABLE);
+  EXPECT_EQ(walked.frames.size(), 1u);
+}
+
+}  // namespace
+}  // namespace cprof::collect
+
+#endif

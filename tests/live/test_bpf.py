@@ -1,0 +1,224 @@
+"""The BPF backend: right frames, every kind of target, processes that come and go, nothing left behind.
+
+Requires: root, a kernel with BTF, the programs of tests/bpf.
+"""
+
+# verifies: C1, C2, C3
+# covers: record --backend --pid --tid --all-cpus --cgroup --no-kernel --no-inherit --max-depth --unwind
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import harness
+from folded import is_kernel
+
+TOOLS = os.environ.get("CPROF_BPF_TOOLS", "")
+DUAL = ["nofp_gcc", "nofp_clang", "nofp_static", "nofp_static_pie", "plt_lazy", "altstack", "vdso_loop", "exceptions", "drap",
+        "nest200", "debug_frame"]
+
+
+def tool(name):
+    path = os.path.join(TOOLS, name)
+    if not os.access(path, os.X_OK):
+        raise unittest.SkipTest(f"needs {name}, which is not built")
+    return path
+
+
+def programs_loaded():
+    """Ids of the BPF programs of the kernel, by the bpf() interface of /proc: what holds a program shows it in fdinfo."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+                with open(f"/proc/{pid}/fdinfo/{fd}") as file:
+                    found.update(re.findall(r"^prog_id:\s+(\d+)", file.read(), re.M))
+        except OSError:
+            continue
+    return found
+
+
+class Bpf(harness.Live):
+    def setUp(self):
+        super().setUp()
+        harness.need_bpf()
+
+    def record_bpf(self, command, *options, **others):
+        return self.record(command, "--backend", "bpf", *options, **others)
+
+    def start(self, *command):
+        process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def stats(self, *arguments):
+        done = self.run_command([tool("cprof_event_stats"), *arguments])
+        self.assertEqual(done.status, 0, done.stderr)
+        return json.loads(done.stdout)
+
+
+class Frames(Bpf):
+    def dual(self, *command, least=300):
+        done = self.run_command([tool("cprof_dual_capture"), "-v", *command], timeout=90)
+        text = done.stdout.decode()
+        counts = {key: int(value) for key, value in re.findall(r"([\w-]+) (\d+)", text[text.rindex("pairs ") :].split("\n")[0])}
+        self.assertGreater(counts["pairs"], least, text[-2000:])
+        self.assertEqual(counts["differ"], 0, f"a wrong frame\n{text[-4000:]}")
+        return counts, text
+
+    def dual_of(self, *command, least=300):
+        counts, text = self.dual(*command, least=least)
+        agree = counts["equal"] + counts["bpf-longer"]
+        self.assertGreaterEqual(agree, 0.999 * counts["pairs"] - 1, text[-4000:])
+
+    def test_same_frames_as_from_perfs_own_sample(self):
+        for name in DUAL:
+            with self.subTest(name):
+                self.dual_of(harness.program(name), "1.5", least=200)
+
+    def test_same_frames_in_an_interpreter(self):
+        loop = "import json\nfor _ in range(6):\n d = {str(i): [i] * 5 for i in range(20000)}; json.loads(json.dumps(d)); sorted(d, key=len)"
+        self.dual_of(harness.tool("python3"), "-c", loop, least=100)
+
+    def test_same_frames_in_processes_that_come_and_go(self):
+        load = self.start("sh", "-c", f"while :; do {harness.program('child_20ms')}; done")
+        time.sleep(0.1)
+        counts, _ = self.dual("-a", "4", least=500)
+        load.terminate()
+        self.assertGreater(counts["bpf-complete"], 0)
+        # Where it is shorter it says so: snapshots are bounded, and a machine full of JIT code has no tables.
+        self.assertLess(counts["bpf-shorter"], 0.1 * counts["pairs"])
+
+
+class Targets(Bpf):
+    def test_process_that_runs(self):
+        target = self.start(harness.program("nofp_gcc"), "20")
+        time.sleep(0.5)
+        done = self.cprof("record", "--backend", "bpf", "-p", str(target.pid), "-d", "2", "-o", self.path("out.folded"))
+        self.assert_complete(done.summary)
+        self.assertGreater(done.summary.total, 50)
+        self.assertEqual({frames[0] for frames, _ in self.folded().stacks}, {"nofp_gcc"})
+
+    def test_one_thread_of_several(self):
+        target = self.start(harness.program("nofp_gcc"), "20")
+        time.sleep(0.5)
+        tid = sorted(int(t) for t in os.listdir(f"/proc/{target.pid}/task"))[-1]
+        self.assertNotEqual(tid, target.pid)
+        self.cprof("record", "--backend", "bpf", "-t", str(tid), "-d", "2", "-o", self.path("out.folded"))
+        self.assertEqual(self.folded().count_with("_start"), 0, "only the main thread begins at _start")
+        self.assertGreater(self.folded().total, 20)
+
+    def test_whole_machine(self):
+        self.start(harness.program("nofp_gcc"), "20")
+        time.sleep(0.2)
+        self.cprof("record", "--backend", "bpf", "-a", "-d", "3", "-F", "499", "-o", self.path("out.folded"))
+        ours = self.folded().of_comm("nofp_gcc")
+        self.assertGreater(ours.total, 50)
+        rooted = ours.only(lambda frames: frames[1].startswith(("_start", "__clone", "clone", "start_thread")))
+        self.assertGreaterEqual(rooted.total, 0.98 * ours.total - 2)
+
+    def test_cgroup(self):
+        root = self.path("cgroup")
+        os.mkdir(root)
+        if subprocess.run(["mount", "-t", "cgroup2", "none", root], stderr=subprocess.DEVNULL).returncode:
+            raise unittest.SkipTest("needs to mount a cgroup v2 hierarchy")
+        self.addCleanup(subprocess.run, ["umount", root])
+        group = os.path.join(root, "cprof-test-bpf")
+        os.mkdir(group)
+        self.addCleanup(os.rmdir, group)
+        inside, outside = (self.start(harness.program(name), "20") for name in ("nofp_gcc", "drap"))
+        with open(f"{group}/cgroup.procs", "w") as file:
+            file.write(str(inside.pid))
+        self.addCleanup(inside.wait)
+        self.addCleanup(inside.kill)
+        self.cprof("record", "--backend", "bpf", "--cgroup", group, "-d", "2", "-o", self.path("out.folded"))
+        self.assertGreater(self.folded().of_comm("nofp_gcc").total, 20)
+        self.assertEqual(self.folded().of_comm("drap").total, 0)
+
+    def test_forks_and_execs_are_followed(self):
+        done = self.record_bpf([harness.program("fork_tree"), "2"])
+        self.assertEqual(done.summary.lost, 0)
+        self.assert_complete(done.summary, 0.98)
+        done = self.record_bpf([harness.program("exec_chain"), "1"])
+        self.assert_complete(done.summary, 0.98)
+        self.assertGreater(self.folded().of_comm("exec_next").total, 0, "the program after the exec")
+
+    def test_without_inherit_children_are_left_out(self):
+        script = f"{harness.program('shares')} 1; exit 0"
+        self.record_bpf(["sh", "-c", script], "--no-inherit", "-e", "cpu-clock")
+        self.assertEqual(self.folded().of_comm("shares").total, 0)
+
+    def test_libraries_loaded_late(self):
+        done = self.record_bpf([harness.program("dlopen_late"), "2"])
+        self.assert_complete(done.summary, 0.99)
+
+    def test_depth_kernel_and_frame_pointer_options(self):
+        done = self.record_bpf([harness.program("nest200"), "1"], "--max-depth", "50")
+        self.assertIn("max-depth", done.summary.reasons)
+        copy = [harness.tool("dd"), "if=/dev/zero", "of=/dev/null", "bs=1M", "count=4000"]
+        self.record_bpf(copy, "--no-kernel")
+        self.assertEqual(self.folded().only(lambda frames: any(is_kernel(f) for f in frames)).total, 0)
+        self.record_bpf(copy)
+        self.assertGreater(self.folded().only(lambda frames: any(is_kernel(f) for f in frames)).total, 0)
+        self.record_bpf([harness.program("nest200"), "1"], "--unwind", "fp")
+        self.assertGreater(self.folded().total, 0)
+
+
+class Events(Bpf):
+    def test_switches_and_wakeups(self):
+        script = "import time\nfor _ in range(50): time.sleep(0.02)"
+        stats = self.stats("--off-cpu", "/usr/bin/python3", "-c", script)
+        thread = max(stats["threads"], key=lambda t: t["woken"])
+        self.assertGreaterEqual(thread["outs"], 50)
+        self.assertLessEqual(thread["outs"] - thread["ins"], 1, "each switch out has its switch in")
+        self.assertGreaterEqual(thread["woken"], 50)
+        self.assertGreater(thread["off_ns"], 0.95e9)
+        self.assertEqual(thread["with_stack"], thread["outs"])
+        self.assertGreaterEqual(thread["complete"], 0.8 * thread["outs"])
+        self.assertEqual(stats["disorder"], 0)
+        self.assertEqual(stats["undefined"], 0)
+
+    def test_the_waker_is_named(self):
+        script = ("import os, threading, time\nr, w = os.pipe()\n"
+                  "def write():\n for _ in range(50): time.sleep(0.01); os.write(w, b'x')\n"
+                  "t = threading.Thread(target=write); t.start()\nfor _ in range(50): os.read(r, 1)\nt.join()")
+        stats = self.stats("--off-cpu", "/usr/bin/python3", "-c", script)
+        tids = {t["tid"] for t in stats["threads"]}
+        reader = max(stats["threads"], key=lambda t: t["woken_by_thread"])
+        self.assertGreaterEqual(reader["woken_by_thread"], 40)
+        self.assertTrue(set(reader["wakers"]) & tids)
+
+    def test_counts_in_the_kernel_are_exact(self):
+        stats = self.stats("--count-only", harness.program("nofp_gcc"), "2")
+        self.assertGreater(stats["counted"], 100)
+        self.assertEqual(stats["undefined"], 0)
+        self.assertGreaterEqual(stats["complete"], 0.999 * stats["walked"])
+        self.assertEqual(stats["weight"], (stats["counted"] + stats["samples"]) * (stats["weight"] // (stats["counted"] + stats["samples"])))
+
+
+class Traces(Bpf):
+    def test_a_killed_recording_leaves_no_programs(self):
+        before = programs_loaded()
+        recorder = subprocess.Popen([harness.CPROF, "record", "--backend", "bpf", "-a", "-o", self.path("out.folded")],
+                                    stderr=subprocess.DEVNULL, start_new_session=True)
+        deadline = time.time() + 10
+        while time.time() < deadline and not programs_loaded() - before:
+            time.sleep(0.05)
+        self.assertTrue(programs_loaded() - before, "the recording has loaded its programs")
+        os.kill(recorder.pid, signal.SIGKILL)
+        recorder.wait()
+        deadline = time.time() + 5
+        while time.time() < deadline and programs_loaded() - before:
+            time.sleep(0.1)
+        self.assertFalse(programs_loaded() - before)
+
+
+if __name__ == "__main__":
+    harness.main()
