@@ -135,6 +135,8 @@ Result<std::unique_ptr<BpfCollector>> BpfCollector::make(BpfOptions options) {
   Diagnostics limits;
   limit_rate(options, limits);
   auto side = TRY(PerfCollector::make(side_band_options(options)));
+  for (const EventSpec& spec : side->events())
+    if (spec.group >= 0) return fail("not supported: -e {...} with --backend bpf; use --backend perf", ENOTSUP);
   std::unique_ptr<BpfCollector> collector(new BpfCollector(std::move(options), std::move(side)));
   collector->diagnostics_.merge(limits);
   TRY(collector->load());
@@ -216,7 +218,7 @@ Result<void> BpfCollector::open_samplers(int cpu) {
                          "the period of a clock was raised to 100000 ns, the least for a sampler on every CPU; --backend perf takes less");
     }
     perf_event_attr attr = sampling_attr(spec, choices);
-    int fd = kernel_perf_api().open(attr, -1, cpu, 0);
+    int fd = kernel_perf_api().open(attr, -1, cpu, -1, 0);
     if (fd == -ENODEV) return {};  // the CPU went offline
     if (fd < 0) return std::unexpected(open_error({spec.metric.name, -1, cpu}, -fd, options_.perf));
     Fd event(fd);

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "collect/bpf/sampler_bytes.h"
+#include "collect/bpf/support.h"
 
 namespace cprof::collect {
 namespace {
@@ -65,15 +66,10 @@ class Messages {
 };
 thread_local Messages* Messages::current_ = nullptr;
 
-std::string advice(int error_number) {
-  if (error_number == EPERM || error_number == EACCES) return "; run as root, or with CAP_BPF and CAP_PERFMON";
-  return "";
-}
-
 std::unexpected<Error> bpf_failure(const std::string& what, int error_number, const Messages* messages = nullptr) {
   std::string said = messages ? messages->last_line() : "";
-  std::string advised = advice(error_number);
-  return fail_errno(fmt::format("bpf: {}{}{}", what, advised, said.empty() || !advised.empty() ? "" : " (" + said + ")"), error_number);
+  std::string why = explain_bpf_refusal(error_number, read_bpf_machine()).text();
+  return fail(fmt::format("bpf: {}: {}{}", what, why, said.empty() ? "" : " (" + said + ")"), error_number);
 }
 
 }  // namespace
