@@ -28,7 +28,7 @@ SAMPLER_INLINE void begin_walk(struct scratch *scratch, struct task_struct *task
   const struct sampler_process *process = process_of(pid);
   walk->depth = walk->first = walk->count = 0;
   walk->end = SAMPLER_END_NO_REGISTERS;
-  walk->wants_snapshot = 0;
+  walk->wants_snapshot = walk->through_eh_return = 0;
   walk->exact = walk->registers_known = 1;
   walk->found.start = walk->found.end = 0;
   walk->context = slot;

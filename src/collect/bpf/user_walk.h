@@ -21,6 +21,7 @@
 
 #define WALK_NULL_PAGE (64 * 1024)        /* no code lives below */
 #define WALK_ROOT_GAP 48                  /* clone3 between its system call and the root */
+#define WALK_EH_RETURN_DEPTH 4            /* what copies registers is called by the function that returns */
 #define WALK_FRAME_REACH (1024 * 1024)    /* a frame larger than this is not believed */
 
 /* What the walk calls from several places. A BPF program makes these global functions, which the verifier looks at once
@@ -37,11 +38,12 @@ struct user_walk {
   uint32_t depth, max_depth;
   uint32_t end;                           /* enum sampler_end */
   uint32_t context;                       /* the includer's */
-  uint32_t unused;
   uint8_t exact;                          /* pc was interrupted, it is no return address */
   uint8_t registers_known;                /* registers are this frame's: only at the leaf */
   uint8_t wants_snapshot;
   uint8_t surely_unmapped;                /* the pc looked for last lies in no code */
+  uint8_t through_eh_return;
+  uint8_t padding[3];
   uint64_t registers[CP_MAX_REGISTERS];
 };
 
@@ -60,6 +62,13 @@ CP_INLINE int walk_stop(struct user_walk *walk, uint32_t end) {
   return 1;
 }
 
+/* An end that no rule vouches for. Where an exception was being delivered the frames before it may be another stack's:
+ * user space can tell (unwind/cfi/eh_return.cc). */
+CP_INLINE int walk_stop_at_value(struct user_walk *walk, uint32_t end) {
+  walk->wants_snapshot |= walk->through_eh_return;
+  return walk_stop(walk, end);
+}
+
 CP_INLINE int walk_ask(struct user_walk *walk, uint32_t end) {
   walk->wants_snapshot = 1;
   return walk_stop(walk, end);
@@ -68,7 +77,7 @@ CP_INLINE int walk_ask(struct user_walk *walk, uint32_t end) {
 /* What is mapped at an unknown address user space may know by now. */
 CP_INLINE int walk_stop_unmapped(struct user_walk *walk, uint32_t end) {
   walk->wants_snapshot = !walk->surely_unmapped;
-  return walk_stop(walk, end);
+  return walk_stop_at_value(walk, end);
 }
 
 CP_INLINE int walk_is_in(const struct sampler_mapping *mapping, uint64_t pc) {
@@ -146,9 +155,9 @@ CP_INLINE int walk_rule_is(uint32_t index, uint8_t kind) {
  * code. */
 CP_INLINE int walk_frame_pointer_step(struct user_walk *walk) {
   uint64_t fp = walk->fp, saved = 0, return_address = 0;
-  if (fp < walk->sp || fp - walk->sp >= WALK_FRAME_REACH || fp % 8) return walk_stop(walk, SAMPLER_END_NO_UNWIND_INFO);
+  if (fp < walk->sp || fp - walk->sp >= WALK_FRAME_REACH || fp % 8) return walk_stop_at_value(walk, SAMPLER_END_NO_UNWIND_INFO);
   if (walk_read(walk, fp, &saved) || walk_read(walk, fp + 8, &return_address))
-    return walk_stop(walk, SAMPLER_END_NO_UNWIND_INFO);
+    return walk_stop_at_value(walk, SAMPLER_END_NO_UNWIND_INFO);
   if (return_address && !walk_find_mapping(walk, return_address - 1))
     return walk_stop_unmapped(walk, SAMPLER_END_NO_UNWIND_INFO);
   walk->pc = return_address;
@@ -182,9 +191,10 @@ CP_INLINE int walk_rule_step(struct user_walk *walk, const cp_rule *rule) {
     frame.valid = (1ull << SAMPLER_REGISTERS) - 1;
   }
   enum cp_status status = cp_step_inline(&walk_machine, rule, &frame, walk_read, walk);
+  if (rule->is_eh_return && walk->depth <= WALK_EH_RETURN_DEPTH) walk->through_eh_return = 1;
   if (status == CP_STOPPED) return walk_stop(walk, SAMPLER_END_COMPLETE);
-  if (status == CP_NO_PROGRESS) return walk_stop(walk, SAMPLER_END_NO_PROGRESS);
-  if (status == CP_READ_FAILED) return walk_stop(walk, SAMPLER_END_UNREADABLE);
+  if (status == CP_NO_PROGRESS) return walk_stop_at_value(walk, SAMPLER_END_NO_PROGRESS);
+  if (status == CP_READ_FAILED) return walk_stop_at_value(walk, SAMPLER_END_UNREADABLE);
   if (status == CP_NEEDS_REGISTERS || status == CP_NEEDS_CFI) return walk_ask(walk, SAMPLER_END_BAD_UNWIND_INFO);
   if (status != CP_OK) return walk_stop(walk, SAMPLER_END_BAD_UNWIND_INFO);
   walk->pc = frame.pc;
@@ -206,9 +216,9 @@ CP_INLINE int walk_is_behind_trampoline(const struct user_walk *walk, const stru
 
 /* Records the current frame; 1: the walk is over. */
 CP_INLINE int walk_enter_frame(struct user_walk *walk, uint64_t *frames) {
-  if (walk->depth && walk->pc == 0) return walk_stop(walk, SAMPLER_END_COMPLETE);
+  if (walk->depth && walk->pc == 0) return walk_stop_at_value(walk, SAMPLER_END_COMPLETE);
   int is_mapped = walk_find_mapping(walk, walk->pc - !walk->exact);
-  if (!is_mapped && walk->depth && walk->pc < WALK_NULL_PAGE) return walk_stop(walk, SAMPLER_END_COMPLETE);
+  if (!is_mapped && walk->depth && walk->pc < WALK_NULL_PAGE) return walk_stop_at_value(walk, SAMPLER_END_COMPLETE);
   if (!is_mapped && walk->depth) return walk_stop_unmapped(walk, SAMPLER_END_NO_MAPPING);
   if (walk->depth >= walk->max_depth) return walk_stop(walk, SAMPLER_END_MAX_DEPTH);
   frames[walk->depth & (SAMPLER_MAX_DEPTH - 1)] = walk->pc;

@@ -29,9 +29,8 @@ class EhReturn {
 
  private:
   bool ends_by_eh_return(const Frame& frame) {
-    uint64_t pc = frame.pc - frame.is_return_address;
-    const Module* module = walk_.find_module(pc);
-    return module && walk_.table_of(*module) && saves_eh_data(*walk_.table_of(*module), pc - module->bias);
+    cp_rule rule{};
+    return walk_.lookup(frame.pc - frame.is_return_address, rule) && rule.is_eh_return;
   }
 
   bool from_saved_address(size_t depth) {

@@ -162,20 +162,4 @@ CfiStep interpret_step(const ModuleTable::Impl& module, CfiStepInput& input, Reg
   return CfiStep::kOk;
 }
 
-bool saves_eh_data(const ModuleTable::Impl& module, uint64_t svma) {
-  const FdeRange* range = module.find_fde(svma);
-  if (!range) return false;
-  const CfiSource& source = module.sources[range->source()];
-  CfiSection section(source);
-  auto fde = section.fde_at(range->offset());
-  if (!fde) return false;
-  bool found = false;
-  uint64_t broken_from = 0;
-  FrameProgram(source).run(*fde, [&](uint64_t, uint64_t, const FrameState& state) {
-    found = state.registers[0].kind == RegisterRule::kOffset && state.registers[1].kind == RegisterRule::kOffset;
-    return !found;
-  }, broken_from);
-  return found;
-}
-
 }  // namespace cprof::unwind

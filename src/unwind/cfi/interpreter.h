@@ -28,8 +28,4 @@ struct CfiStepInput {
 // Turns registers into the caller's; is_exact becomes true behind a signal frame. Unchanged unless kOk.
 CfiStep interpret_step(const ModuleTable::Impl& module, CfiStepInput& input, RegisterSet& registers, Memory& memory);
 
-// Whether the function that holds svma keeps the exception handler's data registers (0 and 1) in its frame: only a
-// function that ends by __builtin_eh_return does.
-bool saves_eh_data(const ModuleTable::Impl& module, uint64_t svma);
-
 }  // namespace cprof::unwind

@@ -14,6 +14,11 @@
 namespace cprof::unwind {
 namespace {
 
+// Only __builtin_eh_return needs the exception handler's data registers, 0 and 1, in the frame.
+bool saves_eh_data(const FrameState& state) {
+  return state.registers[0].kind == RegisterRule::kOffset && state.registers[1].kind == RegisterRule::kOffset;
+}
+
 constexpr uint64_t kPageBytes = 1 << CP_PAGE_BITS;
 constexpr uint64_t kPageLimit = 1 << 20;          // 4 GiB of text
 constexpr uint64_t kShortGapBytes = 16;           // alignment of functions
@@ -158,6 +163,7 @@ class Compiler {
     bool first = true;
     bool is_sound = programs_[source]->run(*fde, [&](uint64_t start, uint64_t end, const FrameState& state) {
       cp_rule rule = input_.machine->classify(state, *fde->cie);
+      rule.is_eh_return = saves_eh_data(state);
       if (rule.cfa_kind == CP_CFA_COMPLEX) result_.stats.complex_rows++;
       builder_->add(first ? from : start, std::min(end, candidate.end), rule);
       first = false;

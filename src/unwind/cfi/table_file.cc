@@ -10,7 +10,7 @@ namespace {
 // Little-endian, as this file never leaves the machine. Arrays follow in the header's order.
 struct Header {
   char magic[8] = {'c', 'p', 'r', 'o', 'f', 'U', 'T', '\n'};
-  uint32_t version = 1;          // raise when rows, rules or the compiler's decisions change
+  uint32_t version = 2;          // raise when rows, rules or the compiler's decisions change
   uint32_t elf_machine = 0;
   uint64_t input_hash = 0;
   uint64_t payload_hash = 0;

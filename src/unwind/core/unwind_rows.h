@@ -57,7 +57,8 @@ enum cp_ra_kind {
 /* 8 bytes; equal rules are stored once per table set. */
 typedef struct cp_rule {
   uint8_t cfa_kind;
-  uint8_t fp_kind : 4;
+  uint8_t fp_kind : 3;
+  uint8_t is_eh_return : 1;  /* the function ends by __builtin_eh_return: its frame may hold another's registers */
   uint8_t ra_kind : 4;   /* enum cp_ra_kind */
   int16_t fp_offset;
   union {

@@ -55,7 +55,7 @@ bool is_padding(std::byte last) { return last == std::byte{0xd5} || last == std:
 
 // A stub leaves sp and x30 alone.
 constexpr cp_rule kPltRule = {
-    .cfa_kind = CP_CFA_SP, .fp_kind = CP_FP_SAME, .ra_kind = CP_RA_IN_LR, .fp_offset = 0, .offset = 0};
+    .cfa_kind = CP_CFA_SP, .fp_kind = CP_FP_SAME, .is_eh_return = 0, .ra_kind = CP_RA_IN_LR, .fp_offset = 0, .offset = 0};
 
 std::vector<KnownCode> init_code(uint64_t, std::span<const std::byte>) { return {}; }  // ends up in the FP fallback
 
