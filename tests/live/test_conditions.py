@@ -23,6 +23,8 @@ from leftovers import BpfObjects, bpf_objects_of, kernel_complaints, special_des
 SHORT_PROCESSES, SHORT_MS = 5000, 2
 # The kernel walks by a table that must be made first: a second's work for so big a file, while samples already come.
 LEAST_WITH_MAIN = {"perf": 0.95, "bpf": 0.75}
+# What is not known of so young a process costs a snapshot, and those have a budget.
+LEAST_OF_SHORT = {"perf": 0.97, "bpf": 0.6}
 SHARERS, SHARED_MB, SHARED_LIMIT_MB = 200, 150, 300
 
 
@@ -148,7 +150,7 @@ class ShortProcesses(Conditions):
         # The dynamic linker's start is part of so short a life.
         self.assertGreaterEqual(children.count_with("main", "child_work"), 0.5 * children.total, done.stderr)
         self.assertLessEqual(children.unnamed_leaves(), 0.1 * children.total, done.stderr)
-        self.assertGreaterEqual(summary.complete_share, 0.97, done.stderr)
+        self.assertGreaterEqual(summary.complete_share, LEAST_OF_SHORT[self.backend], done.stderr)
 
 
 class SharedBinary(Conditions):

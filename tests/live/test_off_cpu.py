@@ -91,7 +91,9 @@ class Waits(OffCpu):
         for kind in CLASSES:
             _, total, cpu = self.measured[kind]
             in_function = lambda frames: frames[1] == f"wait-{kind}" and holds_in_order(frames, [f"wait_{kind}"])
-            self.near(1000 * wall.only(in_function).total, total, f"wall time of wait_{kind}")
+            # The short ones last a few milliseconds in all, a few intervals between samples.
+            slack_ns = 2e6 if kind in LONG else 8e6
+            self.near(1000 * wall.only(in_function).total, total, f"wall time of wait_{kind}", slack_ns=slack_ns)
             if kind in LONG:  # the others run much between their waits, and a machine may be taken away while they do
                 self.near(1000 * off.only(in_function).total, total - cpu, f"off the CPU in wait_{kind}")
 
@@ -203,7 +205,7 @@ class Limits(OffCpu):
         for thread in ("ping", "pong"):
             exact = sum(time for state, time in states.time[thread].items() if state != "on CPU")
             mine = 1000 * off.only(lambda frames: frames[1] == thread).total
-            self.near(mine, exact, f"{thread}: thinned stacks", share=0.01)
+            self.near(mine, exact, f"{thread}: thinned stacks", share=0.05)  # the lane also has what was lost
 
     def test_no_kernel_stacks(self):
         """Times and user stacks stay; the class of what blocked is not known then."""
