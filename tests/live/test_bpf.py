@@ -65,12 +65,12 @@ class Bpf(harness.Live):
 
 
 class Frames(Bpf):
-    def dual(self, *command, least=300):
+    def dual(self, *command, least=300, most_different=0):
         done = self.run_command([tool("cprof_dual_capture"), "-v", *command], timeout=90)
         text = done.stdout.decode()
         counts = {key: int(value) for key, value in re.findall(r"([\w-]+) (\d+)", text[text.rindex("pairs ") :].split("\n")[0])}
         self.assertGreater(counts["pairs"], least, text[-2000:])
-        self.assertEqual(counts["differ"], 0, f"a wrong frame\n{text[-4000:]}")
+        self.assertLessEqual(counts["differ"], most_different, f"a wrong frame\n{text[-4000:]}")
         return counts, text
 
     def dual_of(self, *command, least=300):
@@ -90,7 +90,8 @@ class Frames(Bpf):
     def test_same_frames_in_processes_that_come_and_go(self):
         load = self.start("sh", "-c", f"while :; do {harness.program('child_20ms')}; done")
         time.sleep(0.1)
-        counts, _ = self.dual("-a", "4", least=500)
+        # Of many processes at once a sample may be paired with a neighbour that has the same pc.
+        counts, _ = self.dual("-a", "4", least=500, most_different=2)
         load.terminate()
         self.assertGreater(counts["bpf-complete"], 0)
         # Where it is shorter it says so: snapshots are bounded, and a machine full of JIT code has no tables.
