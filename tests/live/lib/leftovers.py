@@ -50,9 +50,15 @@ def bpf_objects_of(pid):
 
 def special_descriptors(pid):
     """The perf events and BPF objects that a process has open."""
-    folder = f"/proc/{pid}/fd"
-    links = (os.readlink(os.path.join(folder, name)) for name in os.listdir(folder))
-    return [link for link in links if re.search(r"perf_event|bpf", link)]
+    folder, found = f"/proc/{pid}/fd", []
+    for name in os.listdir(folder):
+        try:
+            link = os.readlink(os.path.join(folder, name))
+        except FileNotFoundError:  # closed since it was listed
+            continue
+        if re.search(r"perf_event|bpf", link):
+            found.append(link)
+    return found
 
 
 def kernel_complaints():
