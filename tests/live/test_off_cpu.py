@@ -205,7 +205,10 @@ class Limits(OffCpu):
         for thread in ("ping", "pong"):
             exact = sum(time for state, time in states.time[thread].items() if state != "on CPU")
             mine = 1000 * off.only(lambda frames: frames[1] == thread).total
-            self.near(mine, exact, f"{thread}: thinned stacks", share=0.1)  # the lane also has what was lost
+            if done.summary.lost:  # which the lane shows as the state before, and no wait has
+                self.assertLessEqual(mine, 1.05 * exact, thread)
+            else:
+                self.near(mine, exact, f"{thread}: thinned stacks")
 
     def test_no_kernel_stacks(self):
         """Times and user stacks stay; the class of what blocked is not known then."""

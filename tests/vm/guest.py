@@ -19,7 +19,7 @@ export PATH=/bin HOME=/
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
-mount -t tmpfs tmp /tmp
+mkdir -p /tmp
 mount -t tracefs tracefs /sys/kernel/tracing
 mount -t securityfs securityfs /sys/kernel/security
 mount -t bpf bpf /sys/fs/bpf
