@@ -329,6 +329,8 @@ Result<void> BpfCollector::follow_cpus() {
   auto online = read_cpu_list(options_.perf.online_cpus_path);
   if (!online) return {};
   TRY(object_->add_rings(*online));
+  // The event of a CPU that went away does not come back with it.
+  std::erase_if(sampled_cpus_, [&](int cpu) { return !std::ranges::binary_search(*online, cpu); });
   for (int cpu : *online) {
     bool is_wanted = options_.perf.target.cpus.empty() || std::ranges::binary_search(side_->cpus(), cpu);
     if (is_wanted && std::ranges::find(sampled_cpus_, cpu) == sampled_cpus_.end()) TRY(open_samplers(cpu));
