@@ -16,13 +16,16 @@ namespace {
 
 constexpr uint64_t kCommandFreqHz = 999, kRunningFreqHz = 199;
 
-class PerfRun : public RunningCollector {
+template <typename Collector>
+class Run : public RunningCollector {
  public:
-  PerfRun(std::unique_ptr<collect::PerfCollector> collector, uint64_t freq_hz)
-      : collector_(std::move(collector)), freq_hz_(freq_hz) {}
+  Run(std::unique_ptr<Collector> collector, uint64_t freq_hz) : collector_(std::move(collector)), freq_hz_(freq_hz) {}
 
   event::Collector& get() override { return *collector_; }
-  void note_truncated(uint64_t truncated, uint64_t total) override { collector_->note_truncated(truncated, total); }
+  // BPF copies stacks as an exception, and then as much as it can.
+  void note_truncated(uint64_t truncated, uint64_t total) override {
+    if constexpr (requires { collector_->note_truncated(truncated, total); }) collector_->note_truncated(truncated, total);
+  }
   void hurry() override { collector_->hurry(); }
   int command_status() const override { return collector_->child_status(); }
   bool terminate_command() override {
@@ -33,28 +36,7 @@ class PerfRun : public RunningCollector {
   uint64_t bytes_read() const override { return collector_->bytes_read(); }
 
  private:
-  std::unique_ptr<collect::PerfCollector> collector_;
-  uint64_t freq_hz_;
-};
-
-class BpfRun : public RunningCollector {
- public:
-  BpfRun(std::unique_ptr<collect::BpfCollector> collector, uint64_t freq_hz)
-      : collector_(std::move(collector)), freq_hz_(freq_hz) {}
-
-  event::Collector& get() override { return *collector_; }
-  void note_truncated(uint64_t, uint64_t) override {}  // its snapshots are the exception, and as large as they can be
-  void hurry() override { collector_->hurry(); }
-  int command_status() const override { return collector_->child_status(); }
-  bool terminate_command() override {
-    auto pid = collector_->command_pid();
-    return pid && collector_->child_status() < 0 && kill(*pid, SIGTERM) == 0;
-  }
-  uint64_t samples_per_second() const override { return freq_hz_ == collect::kMaxFrequency ? 0 : freq_hz_; }
-  uint64_t bytes_read() const override { return collector_->bytes_read(); }
-
- private:
-  std::unique_ptr<collect::BpfCollector> collector_;
+  std::unique_ptr<Collector> collector_;
   uint64_t freq_hz_;
 };
 
@@ -94,7 +76,7 @@ Result<collect::PerfOptions> perf_options(const RecordOptions& options) {
 Result<std::unique_ptr<RunningCollector>> make_perf(const RecordOptions& options) {
   collect::PerfOptions perf = TRY(perf_options(options));
   uint64_t freq_hz = perf.freq_hz;
-  return std::make_unique<PerfRun>(TRY(collect::PerfCollector::make(std::move(perf))), freq_hz);
+  return std::make_unique<Run<collect::PerfCollector>>(TRY(collect::PerfCollector::make(std::move(perf))), freq_hz);
 }
 
 Result<std::unique_ptr<RunningCollector>> make_bpf(const RecordOptions& options) {
@@ -103,7 +85,7 @@ Result<std::unique_ptr<RunningCollector>> make_bpf(const RecordOptions& options)
   bpf.off_cpu = options.off_cpu;
   bpf.max_depth = static_cast<uint32_t>(std::min<size_t>(options.pipeline.max_depth, SAMPLER_MAX_DEPTH));
   uint64_t freq_hz = bpf.perf.freq_hz;
-  return std::make_unique<BpfRun>(TRY(collect::BpfCollector::make(std::move(bpf))), freq_hz);
+  return std::make_unique<Run<collect::BpfCollector>>(TRY(collect::BpfCollector::make(std::move(bpf))), freq_hz);
 }
 
 }  // namespace
