@@ -67,18 +67,6 @@ class KallsymsHidden(harness.Live):
 
 
 class Unprivileged(harness.Live):
-    def run_as_nobody(self, *arguments):
-        """cprof without any right, at perf_event_paranoid 2, the level of most distributions."""
-        harness.need_root()
-        level = "/proc/sys/kernel/perf_event_paranoid"
-        with open(level) as file:
-            before = file.read()
-        self.addCleanup(self.write, level, before)
-        self.write(level, "2")
-        command = [harness.tool("setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", "-all",
-                   "--inh-caps", "-all", harness.CPROF, *arguments]
-        return self.run_command(command, env={"PATH": "/usr/bin:/bin", "HOME": self.folder})
-
     def test_user_stacks_without_privileges(self):
         os.chmod(self.folder, 0o777)
         done = self.run_as_nobody("record", "-F", "3999", "-o", self.path("out.folded"), "--", harness.program("shares"), "2")
@@ -96,11 +84,6 @@ class Unprivileged(harness.Live):
         self.assert_one_line(done)
         self.assertIn("perf_event_paranoid", done.stderr)
         self.assert_no_leftovers()
-
-    @staticmethod
-    def write(path, text):
-        with open(path, "w") as file:
-            file.write(text)
 
 
 if __name__ == "__main__":

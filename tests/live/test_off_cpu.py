@@ -236,15 +236,7 @@ class Limits(OffCpu):
 
     def test_unprivileged_says_what_is_missing(self):
         os.chmod(self.folder, 0o777)
-        level = "/proc/sys/kernel/perf_event_paranoid"
-        with open(level) as file:
-            before = file.read()
-        self.addCleanup(self.write, level, before)
-        self.write(level, "2")
-        command = [harness.tool("setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set",
-                   "-all", "--inh-caps", "-all", harness.CPROF, "record", "--off-cpu", "-o", self.path("out.pftrace"), "--",
-                   harness.program("lock_wait")]
-        done = self.run_command(command, env={"PATH": "/usr/bin:/bin", "HOME": self.folder})
+        done = self.run_as_nobody("record", "--off-cpu", "-o", self.path("out.pftrace"), "--", harness.program("lock_wait"))
         self.assertEqual(done.status, 0, done.stderr)
         self.assertEqual(len(done.notes("waits have no stacks")), 1, done.stderr)
         self.assertEqual(len(done.notes("wake-ups are not seen")), 1, done.stderr)
@@ -258,11 +250,6 @@ class Limits(OffCpu):
         self.record(["/bin/true"], outputs=("out.folded",))
         done = self.cprof("report", self.path("out.folded"), "--weight", "offcpu", expect=1)
         self.assert_one_line(done)
-
-    @staticmethod
-    def write(path, text):
-        with open(path, "w") as file:
-            file.write(text)
 
 
 if __name__ == "__main__":

@@ -110,6 +110,11 @@ class Finished:
         return [line for line in self.stderr.splitlines() if line.strip()]
 
 
+def write_text(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
 class Live(unittest.TestCase):
     maxDiff = 2000
 
@@ -119,6 +124,18 @@ class Live(unittest.TestCase):
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    def run_as_nobody(self, *arguments):
+        """cprof without any right, at perf_event_paranoid 2, the level of most distributions."""
+        need_root()
+        level = "/proc/sys/kernel/perf_event_paranoid"
+        with open(level) as file:
+            before = file.read()
+        self.addCleanup(write_text, level, before)
+        write_text(level, "2")
+        command = [tool("setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", "-all",
+                   "--inh-caps", "-all", CPROF, *arguments]
+        return self.run_command(command, env={"PATH": "/usr/bin:/bin", "HOME": self.folder})
 
     def run_command(self, command, timeout=60, stdin=None, env=None, preexec=None, cwd=None):
         """Runs to its end in a session of its own; all of it is ended when the time is over."""
