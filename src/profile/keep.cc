@@ -25,6 +25,7 @@ class Keeper {
     mark_rows();
     copy_run();
     copy_threads();
+    copy_tracks();
     copy_code();
     copy_rows();
     return std::move(map_);
@@ -35,7 +36,9 @@ class Keeper {
   bool is_kept(const Sample& sample) const { return sample.time_ns >= since_ns_; }
   bool is_kept(const SwitchInterval& on) const { return on.end_ns >= since_ns_; }
   bool is_kept(const OffCpuInterval& off) const { return off.end_ns >= since_ns_; }
-  bool is_kept(const Slice& slice) const { return slice.start_ns + slice.duration_ns >= since_ns_; }
+  bool is_kept(const Slice& slice) const { return slice.is_open || slice.start_ns + slice.duration_ns >= since_ns_; }
+  bool is_kept(const Mark& mark) const { return mark.time_ns >= since_ns_; }
+  bool is_kept(const CounterValue& value) const { return value.time_ns >= since_ns_; }
 
   void mark(CallSiteId site) {
     if (site.valid()) sites_[site.index()] = true;
@@ -54,6 +57,9 @@ class Keeper {
       if (is_kept(off)) mark(off.site), mark(off.thread), mark(off.waker);
     for (const Slice& slice : old_.slices)
       if (is_kept(slice)) mark(slice.thread);
+    for (const Mark& mark_row : old_.marks)
+      if (is_kept(mark_row)) mark(mark_row.thread);
+    for (const Track& track : old_.tracks) mark(track.thread);
     for (size_t i = old_.sites.size(); i-- > 0;)
       if (sites_[i]) mark(old_.sites[i].parent);
   }
@@ -73,15 +79,21 @@ class Keeper {
     profile.run.default_metric = text(profile.run.default_metric);
   }
 
+  ProcessId process(ProcessId id) {
+    if (!id.valid()) return id;
+    ProcessId& mapped = map_.processes[id.index()];
+    if (mapped.valid()) return mapped;
+    const Process& row = old_.processes[id.index()];
+    mapped = new_.add_process(row.pid, old_.text(row.name), row.start_ns);
+    new_.profile().processes[mapped.index()].end_ns = row.end_ns;
+    return mapped;
+  }
+
   void copy_threads() {
     for (size_t i = 0; i < threads_.size(); i++) {
       if (!threads_[i]) continue;
       const Thread& thread = old_.threads[i];
-      ProcessId& process = map_.processes[thread.process.index()];
-      const Process& owner = old_.processes[thread.process.index()];
-      if (!process.valid()) process = new_.add_process(owner.pid, old_.text(owner.name), owner.start_ns);
-      map_.threads[i] = new_.add_thread(process, thread.tid, old_.text(thread.name), thread.start_ns);
-      new_.profile().processes[process.index()].end_ns = owner.end_ns;
+      map_.threads[i] = new_.add_thread(process(thread.process), thread.tid, old_.text(thread.name), thread.start_ns);
       new_.profile().threads[map_.threads[i].index()].end_ns = thread.end_ns;
     }
   }
@@ -148,11 +160,30 @@ class Keeper {
       row.start_ns = std::max(off.start_ns, since_ns_);
       if (off.woken_ns) row.woken_ns = std::max(off.woken_ns, row.start_ns);
     }
-    for (const Slice& slice : old_.slices) {
-      if (!is_kept(slice)) continue;
-      profile.slices.push_back(moved(slice));
-      profile.slices.back().name = text(slice.name);
-      profile.slices.back().category = text(slice.category);
+    copy_named(old_.slices, profile.slices);
+    copy_named(old_.marks, profile.marks);
+    for (const CounterValue& value : old_.counters)
+      if (is_kept(value)) profile.counters.push_back(value);
+  }
+
+  // All of them, so that their numbers stay.
+  void copy_tracks() {
+    for (Track track : old_.tracks) {
+      track.name = text(track.name);
+      track.unit = text(track.unit);
+      track.process = process(track.process);
+      if (track.thread.valid()) track.thread = map_.threads[track.thread.index()];
+      new_.profile().tracks.push_back(track);
+    }
+  }
+
+  template <typename Row>
+  void copy_named(const std::vector<Row>& rows, std::vector<Row>& into) {
+    for (const Row& row : rows) {
+      if (!is_kept(row)) continue;
+      into.push_back(moved(row));
+      into.back().name = text(row.name);
+      into.back().category = text(row.category);
     }
   }
 

@@ -116,5 +116,31 @@ TEST(Keep, LabelsAndValuesComeAlong) {
   EXPECT_EQ(p.sites[p.aggregates[0].site.index()].depth, 1u);
 }
 
+TEST(Keep, TracksKeepTheirNumbersAndWhatLiesOnThem) {
+  ProfileBuilder b = two_threads();
+  const ProcessId process{size_t{0}};
+  const ThreadId early{size_t{0}}, late{size_t{1}};
+  b.profile().tracks = {{.name = b.intern("queue"), .unit = b.intern("count"), .process = process}, {.name = b.intern("io"), .thread = early}};
+  b.profile().slices = {{.thread = late, .name = b.intern("old"), .start_ns = 20, .duration_ns = 5},
+                        {.name = b.intern("read"), .start_ns = 190, .duration_ns = 20, .track = TrackId(size_t{1})},
+                        {.thread = late, .name = b.intern("forever"), .start_ns = 30, .is_open = true}};
+  b.profile().marks = {{.thread = late, .name = b.intern("before"), .time_ns = 150}, {.thread = late, .name = b.intern("after"), .time_ns = 250}};
+  b.profile().counters = {{TrackId(size_t{0}), 100, 1}, {TrackId(size_t{0}), 200, 2}};
+  keep_since(b, 200);
+  const Profile& p = b.profile();
+  auto valid = validate(p);
+  ASSERT_TRUE(valid) << valid.error().message;
+  ASSERT_EQ(p.tracks.size(), 2u);
+  EXPECT_EQ(p.text(p.tracks[0].unit), "count");
+  EXPECT_EQ(p.text(p.threads[p.tracks[1].thread.index()].name), "early") << "a track keeps its thread";
+  ASSERT_EQ(p.slices.size(), 2u);
+  EXPECT_EQ(p.text(p.slices[0].name), "read");
+  EXPECT_EQ(p.text(p.slices[1].name), "forever");
+  ASSERT_EQ(p.marks.size(), 1u);
+  EXPECT_EQ(p.text(p.marks[0].name), "after");
+  ASSERT_EQ(p.counters.size(), 1u);
+  EXPECT_EQ(p.counters[0].value, 2);
+}
+
 }  // namespace
 }  // namespace cprof::profile

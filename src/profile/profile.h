@@ -22,6 +22,7 @@ using LocationId = Id<struct LocationTag>;
 using CallSiteId = Id<struct CallSiteTag>;
 using MetricId = Id<struct MetricTag>;
 using LabelSetId = Id<struct LabelSetTag>;
+using TrackId = Id<struct TrackTag>;
 
 inline constexpr StringId kNoText{uint32_t{0}};  // the "" of every StringTable
 
@@ -189,12 +190,38 @@ struct OffCpuInterval {
 // The metric whose values are the durations of off_cpu.
 inline constexpr std::string_view kOffCpuMetric = "offcpu";
 
-// A named span or counter value that a program or an import gave (not derived from samples).
-struct Slice {
+// A lane of its own for slices, marks or counter values: of a thread, of a process, or of neither.
+struct Track {
+  StringId name = kNoText;
+  StringId unit = kNoText;  // of counter values; "" when unknown
+  ProcessId process{};
   ThreadId thread{};
+};
+
+// A named span that a program or an import gave (not derived from samples).
+struct Slice {
+  ThreadId thread{};  // invalid when it lies on a track of its own
   StringId name = kNoText, category = kNoText;
   uint64_t start_ns = 0, duration_ns = 0;
-  uint32_t depth = 0;
+  uint32_t depth = 0;       // among the slices of its thread or track; 0 outermost
+  TrackId track{};          // invalid: the thread's own
+  LabelSetId labels{};      // its arguments; invalid: none
+  bool is_open = false;     // its end was never told: it lasts until the end of what is known
+};
+
+// An instant.
+struct Mark {
+  ThreadId thread{};
+  StringId name = kNoText, category = kNoText;
+  uint64_t time_ns = 0;
+  TrackId track{};
+  LabelSetId labels{};
+};
+
+struct CounterValue {
+  TrackId track{};
+  uint64_t time_ns = 0;
+  double value = 0;
 };
 
 struct RunInfo {
@@ -231,7 +258,10 @@ struct Profile {
   std::vector<Aggregate> aggregates;
   std::vector<SwitchInterval> on_cpu;  // sorted by thread, then start
   std::vector<OffCpuInterval> off_cpu;  // sorted by thread, then start
+  std::vector<Track> tracks;
   std::vector<Slice> slices;
+  std::vector<Mark> marks;
+  std::vector<CounterValue> counters;
   Diagnostics diagnostics;
 
   std::string_view text(StringId id) const { return strings[id]; }

@@ -122,11 +122,29 @@ class Checker {
       require(std::pair(last.thread, last.start_ns) <= std::pair(r.thread, r.start_ns), "out of order");
     });
     each("off_cpu", p_.off_cpu, [&](const OffCpuInterval& r) { check_off_cpu(r); });
-    each("slices", p_.slices, [&](const Slice& r) {
-      in_range("thread", r.thread, p_.threads.size());
+    check_tracks();
+  }
+
+  void check_tracks() {
+    each("tracks", p_.tracks, [&](const Track& r) {
       text("name", r.name);
-      text("category", r.category);
+      text("unit", r.unit);
+      in_range("process", r.process, p_.processes.size(), Need::kOptional);
+      in_range("thread", r.thread, p_.threads.size(), Need::kOptional);
     });
+    each("slices", p_.slices, [&](const Slice& r) { check_lane(r); });
+    each("marks", p_.marks, [&](const Mark& r) { check_lane(r); });
+    each("counters", p_.counters, [&](const CounterValue& r) { in_range("track", r.track, p_.tracks.size()); });
+  }
+
+  // What lies on a thread or on a track of its own.
+  template <typename Row>
+  void check_lane(const Row& r) {
+    in_range("thread", r.thread, p_.threads.size(), r.track.valid() ? Need::kOptional : Need::kRequired);
+    in_range("track", r.track, p_.tracks.size(), Need::kOptional);
+    in_range("labels", r.labels, p_.label_sets.size(), Need::kOptional);
+    text("name", r.name);
+    text("category", r.category);
   }
 
   void check_off_cpu(const OffCpuInterval& r) {
