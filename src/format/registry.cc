@@ -10,6 +10,7 @@
 #include "format/perfdata/perfdata.h"
 #include "format/pftrace/pftrace.h"
 #include "format/pprof/pprof.h"
+#include "format/svg/svg.h"
 #include "format/text/text.h"
 #include "format/text_encoding.h"
 
@@ -20,7 +21,7 @@ constexpr size_t kHeadBytes = 64 * 1024;
 
 // The list. A format is added here and nowhere else.
 std::vector<FormatInfo> make_list() {
-  return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format()};
+  return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format(), svg_format()};
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ class FoldedWriter {
     tree_.add(node, group.value);
   }
 
-  const FoldedTree& tree() const { return tree_; }
+  FoldedTree take() { return std::move(tree_); }
 
  private:
   // The parts before the frames: comm or comm-pid, and the thread's name. An import that knows no process begins with
@@ -101,12 +101,16 @@ class FoldedWriter {
 
 }  // namespace
 
-Result<void> write_folded(const Profile& profile, OutputFile& out, const WriteOptions& options) {
-  const ValueChoice choice = TRY(choose_value(profile, options));
+FoldedTree fold(const Profile& profile, const ValueChoice& choice, const WriteOptions& options) {
   FoldedWriter writer(profile, options);
   for (const Group& group : group_values(profile, choice)) writer.add(group);
+  return writer.take();
+}
+
+Result<void> write_folded(const Profile& profile, OutputFile& out, const WriteOptions& options) {
+  const ValueChoice choice = TRY(choose_value(profile, options));
   std::string ending;
-  return writer.tree().for_each_line(choice.divisor, [&](std::string_view path, int64_t value) -> Result<void> {
+  return fold(profile, choice, options).for_each_line(choice.divisor, [&](std::string_view path, int64_t value) -> Result<void> {
     TRY(out.write(path));
     ending.clear();
     fmt::format_to(std::back_inserter(ending), " {}\n", value);
