@@ -7,6 +7,7 @@
 #include "format/folded/folded.h"
 #include "format/format.h"
 #include "format/gzip.h"
+#include "format/html/html.h"
 #include "format/perfdata/perfdata.h"
 #include "format/pftrace/pftrace.h"
 #include "format/pprof/pprof.h"
@@ -21,7 +22,7 @@ constexpr size_t kHeadBytes = 64 * 1024;
 
 // The list. A format is added here and nowhere else.
 std::vector<FormatInfo> make_list() {
-  return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format(), svg_format()};
+  return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format(), svg_format(), html_format()};
 }
 
 }  // namespace

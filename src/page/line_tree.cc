@@ -1,5 +1,7 @@
 #include "page/line_tree.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
@@ -56,7 +58,10 @@ uint32_t LineTree::special(std::string_view name) {
 
 uint32_t LineTree::pruned_child(uint32_t parent) { return child(parent, special("(pruned)"), 0, false); }
 
-uint32_t LineTree::function_of(const analyze::Frame& frame) {
+// Code without names is one function a module, as in the tables of cprof report: an address says nothing to a reader.
+uint32_t LineTree::function_of(analyze::Frame frame) {
+  if (!frame.is_named && !frame.module.empty())
+    frame.name = stand_ins_[stand_ins_.intern(frame.module.front() == '[' ? std::string(frame.module) : fmt::format("[{}]", frame.module))];
   const std::hash<std::string_view> text;
   uint64_t hash = profile::hash_join(text(frame.name), text(frame.module));
   hash = profile::hash_join(hash, text(frame.file));

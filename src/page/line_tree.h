@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/frames.h"
+#include "base/string_table.h"
 #include "profile/profile.h"
 #include "profile/row_index.h"
 
@@ -44,7 +45,7 @@ class LineTree {
 
  private:
   uint32_t child(uint32_t parent, uint32_t function, uint32_t line, bool is_inlined);
-  uint32_t function_of(const analyze::Frame& frame);
+  uint32_t function_of(analyze::Frame frame);
   uint32_t special(std::string_view name);
   uint32_t place(profile::CallSiteId site, uint32_t top, std::vector<uint32_t>& placed);
 
@@ -53,6 +54,7 @@ class LineTree {
   std::vector<TreeNode> nodes_;
   std::vector<PageFunction> functions_;
   std::vector<uint32_t> whole_, cut_;  // by site: its node; 0 not placed yet
+  StringTable stand_ins_;
   std::vector<profile::CallSiteId> path_;
   profile::RowIndex by_function_, by_child_;
 };
