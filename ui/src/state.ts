@@ -38,7 +38,7 @@ export const query = signal("");
 export const scheme = signal<Scheme>("kind");
 export const flameUp = signal(false);
 export const theme = signal<Theme>("auto");
-export const drawerOpen = signal(true);
+export const drawerOpen = signal(typeof innerWidth === "undefined" || innerWidth > 720);
 export const sourceFunc = signal<number | null>(null);
 
 export const profile = computed<Profile | null>(() => profiles.value[file.value] ?? null);

@@ -60,7 +60,7 @@ function withoutEmpty(builder: TreeBuilder): TreeBuilder {
 export function foldDown(profile: Profile, self: Float64Array, options: FoldOptions): ViewTree {
   const builder = new TreeBuilder(), flags = flagsOf(profile.funcs, options.filters);
   place(profile.tree, self, flags, options.collapseRecursion, builder, (node, weight) => builder.add(node, weight));
-  return (flags.focus.length ? withoutEmpty(builder) : builder).finish(options.order, nameIn(profile), false);
+  return (options.filters.length ? withoutEmpty(builder) : builder).finish(options.order, nameIn(profile), false);
 }
 
 const nameIn = (profile: Profile) => (f: number) => (f < 0 ? "" : profile.funcs[f].name);

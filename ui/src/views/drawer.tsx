@@ -1,6 +1,8 @@
 import { formatValue, percent } from "../model/units";
 import { exactly } from "../ops/filters";
-import type { FuncRow } from "../ops/fold";
+import type { Profile } from "../model/profile";
+import { sandwich, type FuncRow } from "../ops/fold";
+import type { ViewTree } from "../ops/view_tree";
 import { S } from "../strings";
 import * as state from "../state";
 import { copy, showSource } from "./frame_menu";
@@ -26,20 +28,18 @@ function Top({ rows, total }: { rows: FuncRow[]; total: number }) {
   );
 }
 
-// The neighbours of a function: its callers or callees, with what they have of it.
-function neighbours(func: number, down: boolean): [number, number][] {
-  const tree = state.down.value!.tree, sums = new Map<number, number>();
-  for (let i = 1; i < tree.size; i++) {
-    if (tree.func[i] !== func) continue;
-    if (!down) { const p = tree.parent[i]; if (p > 0) sums.set(tree.func[p], (sums.get(tree.func[p]) ?? 0) + tree.total[i]); continue; }
-    for (let child = i + 1; child < tree.end[i]; child = tree.end[child]) sums.set(tree.func[child], (sums.get(tree.func[child]) ?? 0) + tree.total[child]);
-  }
-  return [...sums].sort((a, b) => b[1] - a[1]).slice(0, 5);
+// Who called it and what it called, of its outermost calls: the second level of the sandwich's two trees.
+function neighbours(tree: ViewTree): [number, number][] {
+  const list: [number, number][] = [];
+  if (tree.size < 2) return list;
+  for (let child = 2; child < tree.end[1]; child = tree.end[child]) list.push([tree.func[child], tree.total[child]]);
+  return list.sort((x, y) => y[1] - x[1]).slice(0, 5);
 }
 
 function Card({ func, row, total }: { func: number; row: FuncRow; total: number }) {
   const funcs = state.down.value!.funcs, f = funcs[func], unit = state.metricUnit.value, isDiff = state.baseProfile.value !== null;
-  const callers = neighbours(func, false), callees = neighbours(func, true);
+  const around = sandwich({ ...state.profile.value!, funcs } as Profile, state.down.value!.tree, func, "heavy");
+  const callers = neighbours(around.callers), callees = neighbours(around.callees);
   const list = (title: string, items: [number, number][]) => items.length > 0 && <>
     <h3>{title}</h3>{items.map(([g, value]) => <Share name={funcs[g].name} value={value} total={row.total} onClick={() => { state.query.value = funcs[g].name; }} />)}</>;
   return (

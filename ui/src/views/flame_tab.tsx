@@ -172,7 +172,7 @@ function NothingShown() {
   const p = state.profile.value!, other = p.metrics.findIndex((_, i) => i !== state.metric.value && p.self(i).some((v) => v !== 0));
   return (
     <div class="empty">
-      <h1>Nothing to draw</h1>
+      <h2>Nothing to draw</h2>
       {state.isFiltered.value ? <><p>The filters hide everything.</p><button onClick={state.clearFilters}>Remove filters</button></>
         : other >= 0 ? <><p>All values of {p.metrics[state.metric.value].name} are 0.</p><button onClick={() => { state.metricName.value = p.metrics[other].name; }}>Show {p.metrics[other].name}</button></>
           : <p>The profile holds no samples. If this was a recording: did the program use the CPU at all, and may you sample it? <code>cprof doctor</code> tells.</p>}

@@ -76,7 +76,7 @@ function Lines({ costs, text, asm, whole, unit }: { costs: LineCost[]; text: Sou
   const unknown = text ? byLine.get(0) : undefined, ofLine = (line: number) => asm?.lines.filter((a) => a.line === line) ?? [];
   return (
     <table>
-      <thead><tr><th>Self</th><th>Total</th><th>Line</th><th style="text-align:left" /></tr></thead>
+      <thead><tr><th>Self</th><th>Total</th><th>Line</th><th style="text-align:left">Code</th></tr></thead>
       <tbody>
         {unknown && <tr><td class="num">{formatValue(unknown.self, unit)}</td><td class="num">{formatValue(unknown.total, unit)}</td><td class="num">?</td><td class="muted">code without a line</td></tr>}
         {shown.map(({ line, text: t }) => {

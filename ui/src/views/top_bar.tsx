@@ -98,7 +98,7 @@ export function TopBar() {
   const p = state.profile.value;
   return (
     <header class="bar">
-      <span class="logo">cprof</span>
+      <h1 class="logo">cprof</h1>
       {p && <>
         <span class="title" title={p.meta.command || p.name}>{p.meta.command || p.name}</span>
         <Facts p={p} />
