@@ -17,11 +17,7 @@
 
 #include "collect/bpf/support.h"
 #include "collect/perf/cpu_list.h"
-#include "collect/perf/event_attr.h"
-#include "collect/perf/open_error.h"
-#include "collect/perf/perf_api.h"
 #include "collect/perf/running_tasks.h"
-#include "event/perf_record.h"
 
 namespace cprof::collect {
 namespace {
@@ -37,19 +33,14 @@ uint64_t monotonic_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// A sampled clock interrupts every CPU, busy with the target or not. In a virtual machine each interrupt may take 40 us:
-// faster than this, a CPU can be kept from all other work until the kernel's watchdog complains.
-constexpr uint64_t kMostHz = 10'000;
-constexpr uint64_t kLeastClockPeriodNs = 1'000'000'000 / kMostHz;
-
 void limit_rate(BpfOptions& options, Diagnostics& diagnostics) {
   uint64_t& freq_hz = options.perf.freq_hz;
-  if (freq_hz <= kMostHz || options.perf.period) return;
+  if (freq_hz <= kMostClockHz || options.perf.period) return;
   if (freq_hz != kMaxFrequency)
     diagnostics.add("frequency_lowered_for_bpf", Severity::kNotice,
                     "the frequency was lowered to 10000 Hz, the most for a sampler on every CPU; --backend perf takes more", 1,
                     fmt::format("{} Hz", freq_hz));
-  freq_hz = kMostHz;
+  freq_hz = kMostClockHz;
 }
 
 PerfOptions side_band_options(const BpfOptions& options) {
@@ -140,6 +131,7 @@ Result<std::unique_ptr<BpfCollector>> BpfCollector::make(BpfOptions options) {
   std::unique_ptr<BpfCollector> collector(new BpfCollector(std::move(options), std::move(side)));
   collector->diagnostics_.merge(limits);
   TRY(collector->load());
+  TRY(collector->attach());
   return collector;
 }
 
@@ -148,7 +140,7 @@ sampler_settings BpfCollector::settings() const {
   sampler_settings settings{};
   settings.filter = perf.target.all_cpus ? SAMPLER_ALL : perf.target.cgroup.empty() ? SAMPLER_TASKS : SAMPLER_CGROUP;
   settings.max_depth = options_.max_depth;
-  settings.metric = side_->events().size() > 1 ? SAMPLER_METRIC_BY_COOKIE : 0;
+  settings.has_metrics = side_->events().size() > 1;
   settings.kernel_stacks = perf.kernel && perf.stack_mode != StackMode::kNone;
   settings.user_stacks = perf.stack_mode == StackMode::kDwarf          ? SAMPLER_USER_TABLES
                          : perf.stack_mode == StackMode::kFramePointer ? SAMPLER_USER_FRAME_POINTERS
@@ -167,7 +159,9 @@ sampler_settings BpfCollector::settings() const {
 Result<void> BpfCollector::load() {
   const PerfTarget& target = options_.perf.target;
   wide_ = target.all_cpus || !target.cgroup.empty();
-  object_ = TRY(SamplerObject::load(settings()));
+  object_ = TRY(SamplerObject::load(settings(), options_.variant));
+  if (!object_->full_refused().empty())
+    diagnostics_.add("bpf_variant_5_10", Severity::kInfo, "the BPF programs are those for Linux 5.10", 1, object_->full_refused());
   modules_ = std::make_unique<ModuleBook>(*object_, diagnostics_);
   processes_ = std::make_unique<ProcessBook>(*object_, *modules_, !wide_, diagnostics_);
   return {};
@@ -187,8 +181,11 @@ Result<void> BpfCollector::name_tasks() {
   if (wide_) return {};
   bool is_command = side_->command_pid().has_value();
   std::unordered_set<int32_t> named;
-  for (int32_t tid : side_->live_tids())
-    if (named.insert(tid).second) object_->add_task(tid, !is_command);
+  for (int32_t tid : side_->live_tids()) {
+    if (!named.insert(tid).second) continue;
+    object_->add_task(tid, !is_command);
+    TRY(events_->open_task(tid));
+  }
   for (int round = 0; !options_.perf.target.pids.empty() && round < kMostListings; round++) {
     auto threads = threads_of(options_.perf.target.pids);
     if (!threads) break;  // a process ended meanwhile
@@ -196,6 +193,7 @@ Result<void> BpfCollector::name_tasks() {
     for (const event::Task& task : *threads) {
       if (!named.insert(task.tid).second) continue;
       object_->add_task(task.tid, true);
+      TRY(events_->open_task(task.tid));
       is_any_new = true;
     }
     if (!is_any_new) break;
@@ -203,40 +201,14 @@ Result<void> BpfCollector::name_tasks() {
   return {};
 }
 
-Result<void> BpfCollector::open_samplers(int cpu) {
-  AttrChoices choices{.stack_mode = options_.perf_tap ? StackMode::kDwarf : StackMode::kNone,
-                      .stack_bytes = event::kMaxStackBytes,
-                      .kernel = side_->may_sample_kernel(),
-                      .inherit = false,
-                      .start_disabled = true};
-  for (uint32_t metric = 0; metric < side_->events().size(); metric++) {
-    EventSpec spec = side_->events()[metric];
-    if (spec.metric.is_time && spec.metric.period && spec.metric.period < kLeastClockPeriodNs) {
-      spec.metric.period = kLeastClockPeriodNs;
-      if (sampled_cpus_.empty())
-        diagnostics_.add("period_raised_for_bpf", Severity::kNotice,
-                         "the period of a clock was raised to 100000 ns, the least for a sampler on every CPU; --backend perf takes less");
-    }
-    perf_event_attr attr = sampling_attr(spec, choices);
-    int fd = kernel_perf_api().open(attr, -1, cpu, -1, 0);
-    if (fd == -ENODEV) return {};  // the CPU went offline
-    if (fd < 0) return std::unexpected(open_error({spec.metric.name, -1, cpu}, -fd, options_.perf));
-    Fd event(fd);
-    if (options_.perf_tap) TRY(options_.perf_tap(fd, attr));
-    TRY(object_->attach_sampler(std::move(event), metric));
-  }
-  sampled_cpus_.push_back(cpu);
-  return {};
-}
-
 Result<void> BpfCollector::open(event::EventSink& sink) {
   sink_ = &sink;
-  TRY(attach());
   TRY(side_->open(*side_band_));
   std::vector<int> online = TRY(read_cpu_list(options_.perf.online_cpus_path));
   TRY(object_->add_rings(online));
+  events_ = std::make_unique<SamplerEvents>(options_, side_->events(), side_->may_sample_kernel(), *object_, diagnostics_);
   TRY(name_tasks());
-  for (int cpu : side_->cpus()) TRY(open_samplers(cpu));
+  for (int cpu : side_->cpus()) TRY(events_->open_cpu(cpu));
   processes_->publish(monotonic_ns());
   return {};
 }
@@ -329,13 +301,7 @@ Result<void> BpfCollector::follow_cpus() {
   auto online = read_cpu_list(options_.perf.online_cpus_path);
   if (!online) return {};
   TRY(object_->add_rings(*online));
-  // The event of a CPU that went away does not come back with it.
-  std::erase_if(sampled_cpus_, [&](int cpu) { return !std::ranges::binary_search(*online, cpu); });
-  for (int cpu : *online) {
-    bool is_wanted = options_.perf.target.cpus.empty() || std::ranges::binary_search(side_->cpus(), cpu);
-    if (is_wanted && std::ranges::find(sampled_cpus_, cpu) == sampled_cpus_.end()) TRY(open_samplers(cpu));
-  }
-  return {};
+  return events_->follow_cpus(*online);
 }
 
 Result<void> BpfCollector::periodic_work() {

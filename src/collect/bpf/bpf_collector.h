@@ -14,6 +14,7 @@
 #include "collect/bpf/bpf_options.h"
 #include "collect/bpf/module_book.h"
 #include "collect/bpf/process_book.h"
+#include "collect/bpf/sampler_events.h"
 #include "collect/bpf/sampler_object.h"
 #include "collect/bpf/sampler_record.h"
 #include "collect/perf/perf_collector.h"
@@ -48,7 +49,6 @@ class BpfCollector final : public event::Collector {
   Result<void> load();
   Result<void> attach();
   Result<void> name_tasks();
-  Result<void> open_samplers(int cpu);
   Result<void> follow_cpus();
   void drain();
   void take_record(std::span<const std::byte> record);
@@ -66,6 +66,7 @@ class BpfCollector final : public event::Collector {
   std::unique_ptr<SideBand> side_band_;
   Diagnostics diagnostics_;
   std::unique_ptr<SamplerObject> object_;
+  std::unique_ptr<SamplerEvents> events_;
   std::unique_ptr<ModuleBook> modules_;
   std::unique_ptr<ProcessBook> processes_;
   SamplerRecordDecoder decoder_;
@@ -74,7 +75,6 @@ class BpfCollector final : public event::Collector {
   event::Event event_, stack_event_;
   std::unordered_map<uint64_t, std::vector<std::byte>> new_stacks_;  // read, and not named by anything delivered yet
   std::unordered_set<uint64_t> told_stacks_;
-  std::vector<int> sampled_cpus_;
   bool wide_ = false, closed_ = false, sampling_ = false;
   int backoff_ms_ = 1;
   uint64_t bytes_read_ = 0, records_ = 0, sampling_at_ns_ = 0, last_period_ns_ = 0;

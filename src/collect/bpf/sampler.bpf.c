@@ -88,7 +88,7 @@ SAMPLER_INLINE void count_sample(const struct sampler_sample *sample) {
 
 SAMPLER_INLINE void take_sample(struct bpf_perf_event_data *context, struct scratch *scratch,
                                                               void *ring) {
-  struct task_struct *task = bpf_get_current_task_btf();
+  struct task_struct *task = current_task();
   struct sampler_sample *sample = &scratch->sample;
   begin_walk(scratch, task, sample->header.pid, SLOT_SAMPLE);
   walk_user(scratch, task, context, SLOT_SAMPLE);
@@ -97,6 +97,12 @@ SAMPLER_INLINE void take_sample(struct bpf_perf_event_data *context, struct scra
   sample->header.stack = define_stack(scratch, ring, SLOT_SAMPLE);
   if (settings.count_only) count_sample(sample);
   else if (bpf_ringbuf_output(ring, sample, sizeof(*sample), wakeup_for(ring))) count(SAMPLER_RING_FULL_SAMPLES);
+}
+
+/* Which of several events this is. An attach cookie could tell, but events that a new thread inherits have none, and there
+ * are none before 5.15; attributes are inherited, and without a ring the watermark means nothing. */
+SAMPLER_INLINE uint32_t metric_of(struct bpf_perf_event_data *context) {
+  return BPF_CORE_READ((struct bpf_perf_event_data_kern *)context, event, attr.wakeup_watermark);
 }
 
 SEC("perf_event")
@@ -117,7 +123,7 @@ int on_sample(struct bpf_perf_event_data *context) {
   sample->header.stack = 0;
   sample->ip = context->regs.ip;
   sample->period = context->sample_period;
-  sample->metric = settings.metric == SAMPLER_METRIC_BY_COOKIE ? (uint32_t)bpf_get_attach_cookie(context) : settings.metric;
+  sample->metric = settings.has_metrics ? metric_of(context) : 0;
   sample->flags = context->regs.cs & 3 ? 0 : SAMPLER_IN_KERNEL;
   count(SAMPLER_SAMPLES);
   take_sample(context, scratch, ring);
@@ -140,10 +146,11 @@ SAMPLER_INLINE int is_in_interrupt(struct task_struct *task) {
   uint64_t *place = bpf_map_lookup_elem(&own_stack, &first);
   if (!place) return 1;
   *(volatile uint64_t *)place = (uint64_t)&first;
-  if (*(volatile uint64_t *)place - (uint64_t)task->stack >= CPROF_THREAD_SIZE) return 1;
-  if (!task->mm || task->flags & CPROF_PF_KTHREAD) return 0;
-  const struct pt_regs *registers = (const struct pt_regs *)bpf_task_pt_regs(task);
-  return (int64_t)registers->orig_ax < 0;
+  if (*(volatile uint64_t *)place - (uint64_t)FIELD(task, stack) >= CPROF_THREAD_SIZE) return 1;
+  if (!FIELD(task, mm) || FIELD(task, flags) & CPROF_PF_KTHREAD) return 0;
+  struct pt_regs room;
+  const struct pt_regs *registers = user_registers(task, &room);
+  return registers && (int64_t)registers->orig_ax < 0;
 }
 
 SAMPLER_INLINE void tell_switch_in(struct sampler_wait *wait, uint32_t pid, uint32_t tid,
@@ -208,7 +215,7 @@ SAMPLER_INLINE void enter_cpu(struct task_struct *task) {
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next) {
   if (!control.on) return 0;
-  leave_cpu(ctx, prev, preempt || prev->__state == 0);
+  leave_cpu(ctx, prev, preempt || is_runnable(prev));
   enter_cpu(next);
   return 0;
 }
@@ -220,7 +227,7 @@ int BPF_PROG(on_wakeup, struct task_struct *task) {
   uint32_t tid = (uint32_t)task->pid;
   struct sampler_wait *wait = bpf_map_lookup_elem(&waits, &tid);
   if (!wait || !wait->out_ns || wait->woken_ns) return 0;
-  uint64_t ids = is_in_interrupt(bpf_get_current_task_btf()) ? 0 : bpf_get_current_pid_tgid();
+  uint64_t ids = is_in_interrupt(current_task()) ? 0 : bpf_get_current_pid_tgid();
   wait->waker_pid = ids >> 32;
   wait->waker_tid = (uint32_t)ids;
   wait->woken_ns = bpf_ktime_get_ns();

@@ -110,7 +110,7 @@ enum sampler_filter { SAMPLER_ALL = 0, SAMPLER_TASKS, SAMPLER_CGROUP };
 struct sampler_settings {
   uint32_t filter;
   uint32_t max_depth;
-  uint32_t metric;                /* of the only event; SAMPLER_METRIC_BY_COOKIE when there are several */
+  uint32_t has_metrics;           /* more than one event: each has its number in attr.wakeup_watermark */
   uint32_t unused;
   uint8_t kernel_stacks;
   uint8_t user_stacks;            /* enum sampler_user_stacks */
@@ -124,7 +124,6 @@ struct sampler_settings {
   uint8_t unused_bytes[7];
   uint64_t cpus[SAMPLER_MAX_CPUS / 64];
 };
-#define SAMPLER_METRIC_BY_COOKIE 0xffffffffu
 enum sampler_user_stacks { SAMPLER_USER_NONE = 0, SAMPLER_USER_TABLES, SAMPLER_USER_FRAME_POINTERS };
 
 /* Changed while the programs run. */

@@ -74,17 +74,28 @@ std::unexpected<Error> bpf_failure(const std::string& what, int error_number, co
 
 }  // namespace
 
-Result<std::unique_ptr<SamplerObject>> SamplerObject::load(const sampler_settings& settings) {
+// What a kernel can do is best found out by trying: distributions add to old ones.
+Result<std::unique_ptr<SamplerObject>> SamplerObject::load(const sampler_settings& settings,
+                                                           std::optional<SamplerVariant> only_variant) {
+  if (only_variant) return load_variant(settings, *only_variant);
+  auto full = load_variant(settings, SamplerVariant::kFull);
+  if (full) return full;
+  auto older = TRY(load_variant(settings, SamplerVariant::kFor510));
+  older->full_refused_ = full.error().message;
+  return older;
+}
+
+Result<std::unique_ptr<SamplerObject>> SamplerObject::load_variant(const sampler_settings& settings, SamplerVariant variant) {
   std::unique_ptr<SamplerObject> object(new SamplerObject());
-  TRY(object->open_and_load(settings));
+  TRY(object->open_and_load(settings, variant));
   TRY(object->map_tables());
   return object;
 }
 
-Result<void> SamplerObject::open_and_load(const sampler_settings& settings) {
+Result<void> SamplerObject::open_and_load(const sampler_settings& settings, SamplerVariant variant) {
   Messages messages;
   settings_ = settings;
-  std::span<const std::byte> bytes = sampler_object_bytes();
+  std::span<const std::byte> bytes = sampler_object_bytes(variant);
   bpf_object_open_opts options{};
   options.sz = sizeof(options);
   options.object_name = "cprof";
@@ -155,13 +166,10 @@ Result<void> SamplerObject::attach_tracepoints() {
   return {};
 }
 
-Result<void> SamplerObject::attach_sampler(Fd perf_event, uint32_t metric) {
+Result<void> SamplerObject::attach_sampler(Fd perf_event) {
   Messages messages;
-  bpf_perf_event_opts options{};
-  options.sz = sizeof(options);
-  if (settings_.metric == SAMPLER_METRIC_BY_COOKIE) options.bpf_cookie = metric;
   bpf_program* program = bpf_object__find_program_by_name(object_, "on_sample");
-  bpf_link* link = bpf_program__attach_perf_event_opts(program, perf_event.get(), &options);
+  bpf_link* link = bpf_program__attach_perf_event(program, perf_event.get());
   if (!link) return bpf_failure("attaching the sampler to a perf event", errno, &messages);
   perf_event.release();  // the link closes it
   samplers_.push_back(link);
