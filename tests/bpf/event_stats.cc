@@ -1,5 +1,6 @@
-// event_stats [--off-cpu] [--count-only] PROGRAM ARGS... | -a SECONDS: records with the BPF collector and prints what came
-// as one line of JSON, for live.bpf: samples, stacks by how they end, and each thread's switches and time off the CPU.
+// event_stats [--off-cpu] [--count-only] [--for-5.10] PROGRAM ARGS... | -a SECONDS: records with the BPF collector and prints
+// what came as one line of JSON, for live.bpf: samples, stacks by how they end, and each thread's switches and time off the
+// CPU. --for-5.10: by the programs for older kernels.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -136,10 +137,11 @@ int main(int argc, char** argv) {
   for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
     if (strcmp(argv[at], "--off-cpu") == 0) options.off_cpu = true;
     else if (strcmp(argv[at], "--count-only") == 0) options.count_only = true;
+    else if (strcmp(argv[at], "--for-5.10") == 0) options.variant = collect::SamplerVariant::kFor510;
   }
   std::vector<std::string> words(argv + at, argv + argc);
   if (words.empty()) {
-    fmt::print(stderr, "usage: event_stats [--off-cpu] [--count-only] PROGRAM ARGS... | -a SECONDS\n");
+    fmt::print(stderr, "usage: event_stats [--off-cpu] [--count-only] [--for-5.10] PROGRAM ARGS... | -a SECONDS\n");
     return 2;
   }
   options.perf.target.all_cpus = words[0] == "-a";

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <ctime>
 #include <deque>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,6 +24,7 @@ namespace cprof::collect {
 namespace {
 
 constexpr uint64_t kPeriodNs = 1'000'000'000;
+constexpr uint64_t kRepeatStacksNs = 5'000'000'000;
 constexpr int kMostBackoffMs = 20;
 constexpr size_t kBusyRecords = 256;
 constexpr int kMostListings = 10;
@@ -65,6 +67,7 @@ class BpfCollector::SideBand : public event::EventSink {
     const BpfOptions& options = owner_.options_;
     info.has_off_cpu = options.off_cpu;
     info.has_switches = side.has_switches || options.off_cpu;
+    info.stacks_repeat_ns = 2 * kRepeatStacksNs;
     info.has_kernel_stacks = owner_.side_->may_sample_kernel() && options.perf.stack_mode != StackMode::kNone;
     if (info.has_kernel_stacks) info.kernel_stacks_missing.clear();
     return owner_.sink_->begin(info);
@@ -86,7 +89,7 @@ class BpfCollector::SideBand : public event::EventSink {
   Result<void> finish(uint64_t end_ns) override {
     TRY(pass_on());
     TRY(owner_.deliver(UINT64_MAX));
-    for (int map = 0; map < 2; map++) TRY(owner_.deliver_counts(end_ns));
+    for (int map = 0; map < 2; map++) TRY(owner_.deliver_counts(end_ns, true));
     return owner_.sink_->finish(end_ns);
   }
 
@@ -121,13 +124,16 @@ BpfCollector::BpfCollector(BpfOptions options, std::unique_ptr<PerfCollector> si
 BpfCollector::~BpfCollector() = default;
 
 Result<std::unique_ptr<BpfCollector>> BpfCollector::make(BpfOptions options) {
-  if (auto obstacle = find_bpf_obstacle(read_bpf_machine())) return fail("--backend bpf: " + obstacle->text(), ENOTSUP);
+  if (auto obstacle = find_bpf_obstacle(read_bpf_machine())) return fail("bpf: " + obstacle->text(), ENOTSUP);
   options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, SAMPLER_MAX_DEPTH);
   Diagnostics limits;
   limit_rate(options, limits);
   auto side = TRY(PerfCollector::make(side_band_options(options)));
-  for (const EventSpec& spec : side->events())
-    if (spec.group >= 0) return fail("not supported: -e {...} with --backend bpf; use --backend perf", ENOTSUP);
+  for (const EventSpec& spec : side->events()) {
+    if (spec.group >= 0) return fail("-e {...}: not supported by --backend bpf, perf can", ENOTSUP);
+    if (spec.metric.type == PERF_TYPE_TRACEPOINT)
+      return fail(fmt::format("-e {}: tracepoints are not supported by --backend bpf, perf can", spec.metric.name), ENOTSUP);
+  }
   std::unique_ptr<BpfCollector> collector(new BpfCollector(std::move(options), std::move(side)));
   collector->diagnostics_.merge(limits);
   TRY(collector->load());
@@ -215,7 +221,8 @@ Result<void> BpfCollector::open(event::EventSink& sink) {
 
 Result<void> BpfCollector::start() {
   uint64_t now = monotonic_ns();
-  last_period_ns_ = now;
+  last_period_ns_ = last_repeat_ns_ = last_counts_ns_ = now;
+  counts_period_ns_ = kPeriodNs;
   sampling_at_ns_ = now + options_.perf.delay_ns;
   sampling_ = options_.perf.delay_ns == 0;
   object_->turn(sampling_);
@@ -225,7 +232,17 @@ Result<void> BpfCollector::start() {
 void BpfCollector::keep_stack(std::span<const std::byte> record, uint64_t id) {
   if (told_stacks_.contains(id)) return;
   auto [it, is_new] = new_stacks_.try_emplace(id);
-  if (is_new) it->second.assign(record.begin(), record.end());
+  if (is_new) it->second = {{record.begin(), record.end()}, header_of(record)->time_ns};
+}
+
+// What is not met any more is forgotten, here and by the sink: a recording may go on for days.
+void BpfCollector::repeat_stacks(uint64_t now_ns) {
+  if (now_ns - last_repeat_ns_ < kRepeatStacksNs) return;
+  last_repeat_ns_ = now_ns;
+  told_before_ = std::move(told_stacks_);
+  told_stacks_.clear();
+  std::erase_if(new_stacks_, [&](const auto& entry) { return now_ns - entry.second.read_ns > 2 * kRepeatStacksNs; });
+  object_->repeat_stacks();
 }
 
 void BpfCollector::take_record(std::span<const std::byte> record) {
@@ -233,7 +250,8 @@ void BpfCollector::take_record(std::span<const std::byte> record) {
   records_++;
   const sampler_header* header = header_of(record);
   if (!header) return;
-  if (header->type == SAMPLER_STACK) keep_stack(record, header->stack);
+  // Counts name a stack long after it was met, when other code may lie at its addresses: it is told in its turn.
+  if (header->type == SAMPLER_STACK && !options_.count_only) keep_stack(record, header->stack);
   else if (header->type != SAMPLER_WANT_MODULE) sorter_.push_copy(header->time_ns, record);
   else processes_->make_table(static_cast<uint32_t>(header->stack), static_cast<int32_t>(header->pid));
 }
@@ -246,50 +264,72 @@ Result<void> BpfCollector::deliver(uint64_t until_ns) {
   return sorter_.deliver(until_ns, [this](const event::RecordSorter::Item& item) { return deliver_record(item.record); });
 }
 
-// Before the first event that names it. An id that nobody has described becomes 0.
-Result<void> BpfCollector::describe_stack(uint64_t& id, uint64_t time_ns) {
-  if (id == 0 || told_stacks_.contains(id)) return {};
-  auto it = new_stacks_.find(id);
-  if (it == new_stacks_.end() || !decoder_.decode(it->second, stack_event_)) {
-    diagnostics_.add("bpf_stacks_missing", Severity::kDataLoss, "samples whose stack did not come through the ring buffer");
-    id = 0;
+Result<void> BpfCollector::tell_stack(std::span<const std::byte> record, uint64_t id, uint64_t time_ns) {
+  if (!decoder_.decode(record, stack_event_)) {
+    diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
     return {};
   }
   auto& stack = std::get<event::StackDef>(stack_event_);
   stack.time_ns = time_ns;
-  size_t believable = processes_->believable(stack.task.pid, seen_ns_of_stack(it->second), time_ns, stack.user_chain);
+  size_t believable = processes_->believable(stack.task.pid, seen_ns_of_stack(record), time_ns, stack.user_chain);
   if (believable < stack.user_chain.size()) {
     // The frame itself is right: only what it was unwound by was not. Its caller is in doubt.
     stack.user_chain = stack.user_chain.first(believable + 1);
     stack.user_end = event::WalkEnd::kNoMapping;
   }
   told_stacks_.insert(id);
-  Result<void> told = sink_->on_event(stack_event_);
-  new_stacks_.erase(it);
-  return told;
+  return sink_->on_event(stack_event_);
+}
+
+// Before the first event that names it. An id that nobody has described becomes 0.
+Result<void> BpfCollector::describe_stack(uint64_t& id, uint64_t time_ns) {
+  if (id == 0) return {};
+  if (auto it = new_stacks_.find(id); it != new_stacks_.end()) {
+    Result<void> told = tell_stack(it->second.record, id, time_ns);
+    new_stacks_.erase(it);
+    if (!told) return told;
+  }
+  if (is_told(id)) return {};
+  diagnostics_.add("bpf_stacks_missing", Severity::kDataLoss, "samples whose stack did not come through the ring buffer");
+  id = 0;
+  return {};
 }
 
 Result<void> BpfCollector::deliver_record(std::span<const std::byte> record) {
+  const sampler_header& header = *header_of(record);
+  if (header.type == SAMPLER_STACK) return tell_stack(record, header.stack, header.time_ns);
   if (!decoder_.decode(record, event_)) {
     diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
     return {};
   }
-  if (auto* sample = std::get_if<event::Sample>(&event_)) TRY(describe_stack(sample->stack_id, sample->time_ns));
+  if (auto* sample = std::get_if<event::Sample>(&event_)) {
+    samples_delivered_++;
+    TRY(describe_stack(sample->stack_id, sample->time_ns));
+  }
   if (auto* out = std::get_if<event::SwitchOut>(&event_)) TRY(describe_stack(out->stack_id, out->time_ns));
   return sink_->on_event(event_);
 }
 
-Result<void> BpfCollector::deliver_counts(uint64_t now_ns) {
+Result<void> BpfCollector::deliver_count(const sampler_count_key& key, const sampler_count& count, uint64_t now_ns) {
+  uint64_t id = key.stack;
+  samples_delivered_ += count.samples;
+  TRY(describe_stack(id, now_ns));
+  return sink_->on_event(event::Count{now_ns, {static_cast<int32_t>(key.pid), static_cast<int32_t>(key.tid)}, key.metric,
+                                      count.samples, count.weight, id, key.in_kernel != 0});
+}
+
+// is_last: every stack that has come has been told. Else one may still wait for its turn, and its counts wait with it.
+Result<void> BpfCollector::deliver_counts(uint64_t now_ns, bool is_last) {
   if (!options_.count_only) return {};
-  Result<void> delivered;
-  object_->take_counts([&](const sampler_count_key& key, const sampler_count& count) {
-    uint64_t id = key.stack;
-    if (delivered) delivered = describe_stack(id, now_ns);
-    event_ = event::Count{now_ns, {static_cast<int32_t>(key.pid), static_cast<int32_t>(key.tid)}, key.metric,
-                          count.samples, count.weight, id, key.in_kernel != 0};
-    if (delivered) delivered = sink_->on_event(event_);
-  });
-  return delivered;
+  last_counts_ns_ = now_ns;
+  auto counts = std::exchange(early_counts_, {});
+  object_->take_counts([&](const sampler_count_key& key, const sampler_count& count) { counts.emplace_back(key, count); });
+  counts_period_ns_ = counts.size() > SAMPLER_MAX_COUNTS / 8 ? kPeriodNs / 10 : kPeriodNs;
+  for (const auto& [key, count] : counts) {
+    if (key.stack && !is_last && !is_told(key.stack)) early_counts_.emplace_back(key, count);
+    else TRY(deliver_count(key, count, now_ns));
+  }
+  return {};
 }
 
 void BpfCollector::wait(int timeout_ms) {
@@ -310,12 +350,14 @@ Result<void> BpfCollector::periodic_work() {
     sampling_ = true;
     object_->turn(true);
   }
+  if (now - last_counts_ns_ >= counts_period_ns_) TRY(deliver_counts(now, false));
   if (now - last_period_ns_ < kPeriodNs) return {};
   last_period_ns_ = now;
+  repeat_stacks(now);
   if (auto followed = follow_cpus(); !followed)
     diagnostics_.add("cpus_not_opened", Severity::kDataLoss, "CPUs that came online and could not be sampled", 1,
                      followed.error().message);
-  return deliver_counts(now);
+  return {};
 }
 
 Result<bool> BpfCollector::poll(int timeout_ms) {
@@ -354,6 +396,11 @@ void BpfCollector::report_losses() {
   auto counters = object_->counters();
   for (const Row& row : kRows)
     if (counters[row.counter]) diagnostics_.add(row.name, row.severity, row.description, counters[row.counter]);
+  // What was taken is delivered or among the losses above; anything else is a fault here.
+  uint64_t accounted = samples_delivered_ + counters[SAMPLER_RING_FULL_SAMPLES] + counters[SAMPLER_COUNTS_FULL];
+  if (accounted != counters[SAMPLER_SAMPLES])
+    diagnostics_.add("bpf_samples_unaccounted", Severity::kDataLoss, "samples that were taken and neither came nor were counted as lost", 1,
+                     fmt::format("{} taken, {} accounted for", counters[SAMPLER_SAMPLES], accounted));
   if (sorter_.late())
     diagnostics_.add("records_late", Severity::kInfo, "records that came after later ones had been delivered", sorter_.late());
 }

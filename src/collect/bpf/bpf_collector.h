@@ -53,10 +53,14 @@ class BpfCollector final : public event::Collector {
   void drain();
   void take_record(std::span<const std::byte> record);
   void keep_stack(std::span<const std::byte> record, uint64_t id);
+  void repeat_stacks(uint64_t now_ns);
   Result<void> deliver(uint64_t until_ns);
   Result<void> deliver_record(std::span<const std::byte> record);
+  bool is_told(uint64_t id) const { return told_stacks_.contains(id) || told_before_.contains(id); }
+  Result<void> tell_stack(std::span<const std::byte> record, uint64_t id, uint64_t time_ns);
   Result<void> describe_stack(uint64_t& id, uint64_t time_ns);
-  Result<void> deliver_counts(uint64_t now_ns);
+  Result<void> deliver_counts(uint64_t now_ns, bool is_last);
+  Result<void> deliver_count(const sampler_count_key& key, const sampler_count& count, uint64_t now_ns);
   void wait(int timeout_ms);
   Result<void> periodic_work();
   void report_losses();
@@ -73,11 +77,17 @@ class BpfCollector final : public event::Collector {
   event::RecordSorter sorter_;
   event::EventSink* sink_ = nullptr;
   event::Event event_, stack_event_;
-  std::unordered_map<uint64_t, std::vector<std::byte>> new_stacks_;  // read, and not named by anything delivered yet
-  std::unordered_set<uint64_t> told_stacks_;
+  struct NewStack {
+    std::vector<std::byte> record;
+    uint64_t read_ns;
+  };
+  std::unordered_map<uint64_t, NewStack> new_stacks_;  // read, and not named by anything delivered yet
+  std::unordered_set<uint64_t> told_stacks_, told_before_;  // since they are repeated, and in the time before
+  std::vector<std::pair<sampler_count_key, sampler_count>> early_counts_;  // of stacks that are still to be told
   bool wide_ = false, closed_ = false, sampling_ = false;
   int backoff_ms_ = 1;
-  uint64_t bytes_read_ = 0, records_ = 0, sampling_at_ns_ = 0, last_period_ns_ = 0;
+  uint64_t bytes_read_ = 0, records_ = 0, samples_delivered_ = 0, sampling_at_ns_ = 0, last_period_ns_ = 0, last_repeat_ns_ = 0, last_counts_ns_ = 0;
+  uint64_t counts_period_ns_ = 0;
 };
 
 }  // namespace cprof::collect

@@ -32,7 +32,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
   /* The child has its parent's mappings, and the parent's doubts about them. */
   const struct sampler_process *process = process_of(parent_pid);
   bpf_map_delete_elem(&execs, &child_pid);
-  if (!process) return 0;
+  if (!process) {
+    bpf_map_delete_elem(&processes, &child_pid);  /* of one that had this pid before */
+    return 0;
+  }
   struct sampler_process copy = *process;
   if (bpf_map_update_elem(&processes, &child_pid, &copy, BPF_ANY)) count(SAMPLER_PROCESSES_FULL);
   return 0;
@@ -59,9 +62,7 @@ int BPF_PROG(on_exit, struct task_struct *task) {
   bpf_map_delete_elem(&waits, &tid);
   if (settings.filter == SAMPLER_TASKS && bpf_map_delete_elem(&tasks, &tid)) return 0;
   if (task->signal->live.counter > 0) return 0;
-  bpf_map_delete_elem(&processes, &pid);
-  bpf_map_delete_elem(&execs, &pid);
-  bpf_map_delete_elem(&learned, &pid);
+  bpf_map_delete_elem(&learned, &pid);  /* its mappings stay: it is sampled until it is gone, and user space lets go of them */
   return 0;
 }
 

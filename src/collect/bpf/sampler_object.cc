@@ -139,6 +139,7 @@ Result<void> SamplerObject::map_tables() {
               SAMPLER_MAX_MODULES};
   mappings_ = {static_cast<sampler_mapping*>(TRY(map_memory(map_fd("mappings"), SAMPLER_MAX_MAPPINGS * sizeof(sampler_mapping)))),
                SAMPLER_MAX_MAPPINGS};
+  sent_ = {static_cast<uint64_t*>(TRY(map_memory(map_fd("sent"), SAMPLER_SENT_SLOTS * sizeof(uint64_t)))), SAMPLER_SENT_SLOTS};
   control_ = static_cast<sampler_control*>(TRY(map_memory(map_fd(".data.control"), static_cast<size_t>(sysconf(_SC_PAGESIZE)))));
   return {};
 }
@@ -260,11 +261,16 @@ Result<void> SamplerObject::set_process(int32_t pid, const sampler_process& proc
 void SamplerObject::drop_process(int32_t pid) {
   uint32_t key = static_cast<uint32_t>(pid);
   bpf_map_delete_elem(map_fd("processes"), &key);
+  bpf_map_delete_elem(map_fd("execs"), &key);
 }
 
 void SamplerObject::set_file(const sampler_file_key& key, uint32_t module) {
   if (module) bpf_map_update_elem(map_fd("files"), &key, &module, BPF_ANY);
   else bpf_map_delete_elem(map_fd("files"), &key);
+}
+
+void SamplerObject::repeat_stacks() {
+  for (uint64_t& id : sent_) __atomic_store_n(&id, 0, __ATOMIC_RELAXED);
 }
 
 void SamplerObject::take_counts(const OnCount& on_count) {

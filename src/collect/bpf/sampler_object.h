@@ -51,6 +51,8 @@ class SamplerObject final : public SamplerMaps {
   // samplers are detached give all.
   using OnCount = std::function<void(const sampler_count_key&, const sampler_count&)>;
   void take_counts(const OnCount& on_count);
+  // Every stack is sent again when it is met next.
+  void repeat_stacks();
 
   Result<std::span<uint32_t>> add_chunk() override;
   std::span<cp_rule> rules() override { return rules_; }
@@ -87,6 +89,7 @@ class SamplerObject final : public SamplerMaps {
   std::span<cp_rule> rules_;
   std::span<sampler_module> modules_;
   std::span<sampler_mapping> mappings_;
+  std::span<uint64_t> sent_;
   ring_buffer* reader_ = nullptr;
   const OnRecord* on_record_ = nullptr;
 };
