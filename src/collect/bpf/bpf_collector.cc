@@ -8,8 +8,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <ctime>
 #include <deque>
 #include <utility>
@@ -43,6 +45,15 @@ void limit_rate(BpfOptions& options, Diagnostics& diagnostics) {
                     "the frequency was lowered to 10000 Hz, the most for a sampler on every CPU; --backend perf takes more", 1,
                     fmt::format("{} Hz", freq_hz));
   freq_hz = kMostClockHz;
+}
+
+// Of each CPU, a power of two. A large ring is always cold; but 60,000 switches a second are 10 MB, and a busy machine may
+// keep their reader waiting for most of a second.
+constexpr uint32_t kRingBytes = 1 << 20, kSwitchesRingBytes = 1 << 23, kAllRingsBytes = 1 << 28;
+
+uint32_t ring_bytes_for_switches() {
+  auto cpus = static_cast<uint32_t>(std::max<long>(sysconf(_SC_NPROCESSORS_ONLN), 1));
+  return std::clamp(std::bit_floor(kAllRingsBytes / cpus), kRingBytes, kSwitchesRingBytes);
 }
 
 PerfOptions side_band_options(const BpfOptions& options) {
@@ -147,6 +158,7 @@ sampler_settings BpfCollector::settings() const {
   settings.filter = perf.target.all_cpus ? SAMPLER_ALL : perf.target.cgroup.empty() ? SAMPLER_TASKS : SAMPLER_CGROUP;
   settings.max_depth = options_.max_depth;
   settings.has_metrics = side_->events().size() > 1;
+  settings.ring_bytes = options_.off_cpu ? ring_bytes_for_switches() : kRingBytes;
   settings.kernel_stacks = perf.kernel && perf.stack_mode != StackMode::kNone;
   settings.user_stacks = perf.stack_mode == StackMode::kDwarf          ? SAMPLER_USER_TABLES
                          : perf.stack_mode == StackMode::kFramePointer ? SAMPLER_USER_FRAME_POINTERS

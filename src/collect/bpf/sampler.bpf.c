@@ -18,6 +18,12 @@ SAMPLER_INLINE int is_wanted(uint32_t tid) {
   return task && task->on;
 }
 
+/* A new thread waits for its first CPU. */
+SAMPLER_INLINE void begin_off_cpu(uint32_t tid) {
+  struct sampler_wait fresh = {.out_ns = bpf_ktime_get_ns()};
+  if (bpf_map_update_elem(&waits, &tid, &fresh, BPF_ANY)) count(SAMPLER_WAITS_FULL);
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
   uint32_t parent_tid = (uint32_t)parent->pid, child_tid = (uint32_t)child->pid;
@@ -28,6 +34,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
     struct sampler_task same = *task;
     if (bpf_map_update_elem(&tasks, &child_tid, &same, BPF_ANY)) count(SAMPLER_TASKS_FULL);
   }
+  if (settings.off_cpu && is_wanted(parent_tid)) begin_off_cpu(child_tid);
   if (child_pid == parent_pid) return 0;
   /* The child has its parent's mappings, and the parent's doubts about them. */
   const struct sampler_process *process = process_of(parent_pid);
@@ -136,7 +143,7 @@ int on_sample(struct bpf_perf_event_data *context) {
 SAMPLER_INLINE int is_wanted_cpu(void) {
   if (!settings.some_cpus) return 1;
   uint32_t cpu = bpf_get_smp_processor_id();
-  return cpu < SAMPLER_MAX_CPUS && settings.cpus[cpu / 64 % (SAMPLER_MAX_CPUS / 64)] >> (cpu % 64) & 1;
+  return cpu < SAMPLER_MAX_CPUS && settings.cpus[at_most(cpu / 64, SAMPLER_MAX_CPUS / 64 - 1)] >> (cpu % 64) & 1;
 }
 
 /* The preempt count, which would say it, cannot be reached where kallsyms has no data symbols. But an interrupt of kernel

@@ -21,7 +21,6 @@
 #define SAMPLER_MAX_PROCESSES 16384
 #define SAMPLER_MAX_TASKS 65536
 #define SAMPLER_MAX_CPUS 1024
-#define SAMPLER_RING_BYTES (1u << 20)     /* of each CPU: a large ring is always cold */
 #define SAMPLER_SENT_SLOTS 65536
 #define SAMPLER_MAX_COUNTS 32768
 
@@ -111,7 +110,7 @@ struct sampler_settings {
   uint32_t filter;
   uint32_t max_depth;
   uint32_t has_metrics;           /* more than one event: each has its number in attr.wakeup_watermark */
-  uint32_t unused;
+  uint32_t ring_bytes;
   uint8_t kernel_stacks;
   uint8_t user_stacks;            /* enum sampler_user_stacks */
   uint8_t inherit;

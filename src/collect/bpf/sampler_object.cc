@@ -198,7 +198,7 @@ Result<void> SamplerObject::add_rings(std::span<const int> cpus) {
   for (int cpu : cpus) {
     if (std::ranges::find(ring_cpus_, cpu) != ring_cpus_.end()) continue;
     if (cpu >= SAMPLER_MAX_CPUS) return fail(fmt::format("not supported: CPU {} with the bpf backend", cpu), ENOTSUP);
-    Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "cprof_ring", 0, 0, SAMPLER_RING_BYTES, nullptr));
+    Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "cprof_ring", 0, 0, settings_.ring_bytes, nullptr));
     if (!map) return bpf_failure("making a ring buffer", errno);
     uint32_t key = static_cast<uint32_t>(cpu);
     int value = map.get();

@@ -45,7 +45,7 @@ struct {
 
 struct cpu_ring {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, SAMPLER_RING_BYTES);
+  __uint(max_entries, 1 << 20);  /* user space chooses */
 };
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);

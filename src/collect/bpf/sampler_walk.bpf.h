@@ -84,7 +84,7 @@ SAMPLER_INLINE void *ring_of_this_cpu(void) {
 }
 
 SAMPLER_INLINE int is_half_full(void *ring) {
-  return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > SAMPLER_RING_BYTES / 2;
+  return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > settings.ring_bytes / 2;
 }
 
 /* Readers look by the clock; they are woken when the ring runs full, and when somebody waits for an answer. */
