@@ -81,6 +81,7 @@ class BpfCollector::SideBand : public event::EventSink {
     info.stacks_repeat_ns = 2 * kRepeatStacksNs;
     info.has_kernel_stacks = owner_.side_->may_sample_kernel() && options.perf.stack_mode != StackMode::kNone;
     if (info.has_kernel_stacks) info.kernel_stacks_missing.clear();
+    if (options.off_cpu) info.metrics.push_back(switch_stacks_spec().metric);
     return owner_.sink_->begin(info);
   }
   Result<void> on_event(const event::Event& event) override {
@@ -315,7 +316,9 @@ Result<void> BpfCollector::deliver_record(std::span<const std::byte> record) {
     return {};
   }
   if (auto* sample = std::get_if<event::Sample>(&event_)) {
-    samples_delivered_++;
+    const auto switch_stacks = static_cast<uint32_t>(side_->events().size());
+    if (sample->metric == SAMPLER_SWITCH_STACKS) sample->metric = switch_stacks;
+    samples_delivered_ += sample->metric != switch_stacks;
     TRY(describe_stack(sample->stack_id, sample->time_ns));
   }
   if (auto* out = std::get_if<event::SwitchOut>(&event_)) TRY(describe_stack(out->stack_id, out->time_ns));

@@ -100,7 +100,7 @@ SAMPLER_INLINE void take_sample(struct bpf_perf_event_data *context, struct scra
   struct sampler_sample *sample = &scratch->sample;
   begin_walk(scratch, task, sample->header.pid, SLOT_SAMPLE);
   walk_user(scratch, task, context, SLOT_SAMPLE);
-  if (scratch->walk.wants_snapshot && settings.snapshots && take_budget(scratch, ring) && send_snapshot(scratch, context, ring)) return;
+  if (send_snapshot(scratch, context, ring, SLOT_SAMPLE, 0)) return;
   walk_kernel(scratch, context, 0);
   sample->header.stack = define_stack(scratch, ring, SLOT_SAMPLE);
   if (settings.count_only) count_sample(sample);
@@ -173,6 +173,19 @@ SAMPLER_INLINE void tell_switch_in(struct sampler_wait *wait, uint32_t pid, uint
   if (bpf_ringbuf_output(ring, &in, sizeof(in), wakeup_for(ring))) count(SAMPLER_RING_FULL_SWITCHES);
 }
 
+/* 0: it could not be written, or was sent as it is. */
+SAMPLER_INLINE uint64_t switch_stack(struct scratch *scratch, void *context, void *ring) {
+  const uint64_t ours = 2;  /* kernel frames: ourselves and who called us */
+  struct sampler_sample *sample = &scratch->sample;
+  sample->metric = SAMPLER_SWITCH_STACKS;
+  sample->period = 1;
+  sample->flags = SAMPLER_IN_KERNEL;
+  sample->ip = sample->header.stack = 0;
+  if (send_snapshot(scratch, context, ring, SLOT_SWITCH, ours)) return 0;
+  walk_kernel(scratch, context, ours);
+  return define_stack(scratch, ring, SLOT_SWITCH);
+}
+
 SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, bool preempted) {
   uint64_t ids = bpf_get_current_pid_tgid();
   uint32_t tid = (uint32_t)ids, slot = SLOT_SWITCH;
@@ -199,10 +212,9 @@ SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, bool pree
   }
   begin_walk(scratch, task, header->pid, SLOT_SWITCH);
   walk_user(scratch, task, context, SLOT_SWITCH);
-  walk_kernel(scratch, context, 2);  /* without ourselves and who called us */
   struct sampler_switch out = {.header = *header, .flags = preempted ? SAMPLER_PREEMPTED : 0};
   out.header.type = SAMPLER_SWITCH_OUT;
-  out.header.stack = define_stack(scratch, ring, SLOT_SWITCH);
+  out.header.stack = switch_stack(scratch, context, ring);
   if (bpf_ringbuf_output(ring, &out, sizeof(out), wakeup_for(ring))) {
     count(SAMPLER_RING_FULL_SWITCHES);
     return;

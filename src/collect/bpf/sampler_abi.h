@@ -150,6 +150,9 @@ struct sampler_header {
 
 enum sampler_flags { SAMPLER_IN_KERNEL = 1, SAMPLER_PREEMPTED = 2 };
 
+/* The metric of what is no sample but the stack of the switch-out that follows. */
+#define SAMPLER_SWITCH_STACKS 0xffffffffu
+
 struct sampler_sample {
   struct sampler_header header;
   uint64_t ip;

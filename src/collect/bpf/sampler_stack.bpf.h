@@ -200,17 +200,17 @@ SAMPLER_INLINE uint32_t copy_stack(struct sampler_snapshot *snapshot, uint64_t s
   return (uint32_t)at;
 }
 
-/* 0: it could not be written. */
-SAMPLER_INLINE int send_snapshot(struct scratch *scratch, void *context, void *ring) {
-  uint32_t first = 0;
-  struct sampler_snapshot *snapshot = bpf_map_lookup_elem(&snapshots, &first);
+/* The walk could not do it: user space can. skip: kernel frames. 0: it was not needed, or not written. */
+SAMPLER_INLINE int send_snapshot(struct scratch *scratch, void *context, void *ring, uint32_t slot, uint64_t skip) {
+  if (!scratch->walk.wants_snapshot || !settings.snapshots || !take_budget(scratch, ring)) return 0;
+  struct sampler_snapshot *snapshot = bpf_map_lookup_elem(&snapshots, &slot);
   if (!snapshot) return 0;
   snapshot->sample = scratch->sample;
   snapshot->sample.header.type = SAMPLER_SNAPSHOT;
   snapshot->reason = scratch->walk.end;
   snapshot->kernel = 0;
   if (settings.kernel_stacks) {
-    long bytes = bpf_get_stack(context, snapshot->addresses, sizeof(snapshot->addresses), 0);
+    long bytes = bpf_get_stack(context, snapshot->addresses, sizeof(snapshot->addresses), skip);
     if (bytes > 0) snapshot->kernel = (uint32_t)bytes / sizeof(uint64_t);
   }
   for (int i = 0; i < SAMPLER_REGISTERS; i++) snapshot->registers[i] = scratch->walk.registers[i];

@@ -58,7 +58,7 @@ struct scratch {
   } name SEC(".maps")
 
 PERCPU_OF(scratches, SLOTS, struct scratch);
-PERCPU_OF(snapshots, 1, struct sampler_snapshot);
+PERCPU_OF(snapshots, SLOTS, struct sampler_snapshot);
 PERCPU_OF(learning, SLOTS, struct sampler_learned);
 PERCPU_OF(own_stack, 1, uint64_t);
 PERCPU_OF(counters, SAMPLER_COUNTERS, uint64_t);
