@@ -362,7 +362,7 @@ void Pipeline::Impl::keep_window(uint64_t now_ns) {
 
 // A repeated stack may be repeated late, and named a little before.
 void Pipeline::Impl::forget_stacks(uint64_t now_ns) {
-  constexpr uint64_t kPatience = 3;
+  constexpr uint64_t kPatience = 2;
   stack_defs.forget_ended(now_ns);
   if (!stacks_repeat_ns || now_ns - stacks_forgotten_ns < stacks_repeat_ns) return;
   stacks_forgotten_ns = now_ns;

@@ -87,6 +87,10 @@ Result<std::unique_ptr<RunningCollector>> make_bpf(const RecordOptions& options)
   bpf.perf = TRY(perf_options(options));
   bpf.off_cpu = options.off_cpu;
   bpf.count_only = !needs_times(options);
+  if (options.window_s > 0) {  // what is kept of stacks should not outlast what is kept of samples
+    const auto quarter_ns = static_cast<uint64_t>(options.window_s * 1e9 / 4);
+    bpf.repeat_stacks_ns = std::clamp<uint64_t>(quarter_ns, 500'000'000, bpf.repeat_stacks_ns);
+  }
   bpf.max_depth = static_cast<uint32_t>(std::min<size_t>(options.pipeline.max_depth, SAMPLER_MAX_DEPTH));
   uint64_t freq_hz = bpf.perf.freq_hz;
   return std::make_unique<Run<collect::BpfCollector>>(TRY(collect::BpfCollector::make(std::move(bpf))), freq_hz);

@@ -26,7 +26,6 @@ namespace cprof::collect {
 namespace {
 
 constexpr uint64_t kPeriodNs = 1'000'000'000;
-constexpr uint64_t kRepeatStacksNs = 5'000'000'000;
 constexpr int kMostBackoffMs = 20;
 constexpr size_t kBusyRecords = 256;
 constexpr int kMostListings = 10;
@@ -47,13 +46,15 @@ void limit_rate(BpfOptions& options, Diagnostics& diagnostics) {
   freq_hz = kMostClockHz;
 }
 
-// Of each CPU, a power of two. A large ring is always cold; but 60,000 switches a second are 10 MB, and a busy machine may
-// keep their reader waiting for most of a second.
-constexpr uint32_t kRingBytes = 1 << 20, kSwitchesRingBytes = 1 << 23, kAllRingsBytes = 1 << 28;
+// Of each CPU, a power of two. A large ring is always cold; but 60,000 switches a second are 10 MB, stacks of ever new
+// processes some more, and a busy machine may keep their reader waiting for most of a second.
+constexpr uint32_t kLeastRingBytes = 1 << 20, kSamplesRingBytes = 1 << 22, kSwitchesRingBytes = 1 << 23, kAllRingsBytes = 1 << 28;
 
-uint32_t ring_bytes_for_switches() {
+constexpr uint32_t kSideBandPages = 512;  // of 4 KiB: thousands of forks and execs
+
+uint32_t ring_bytes(bool has_switches) {
   auto cpus = static_cast<uint32_t>(std::max<long>(sysconf(_SC_NPROCESSORS_ONLN), 1));
-  return std::clamp(std::bit_floor(kAllRingsBytes / cpus), kRingBytes, kSwitchesRingBytes);
+  return std::clamp(std::bit_floor(kAllRingsBytes / cpus), kLeastRingBytes, has_switches ? kSwitchesRingBytes : kSamplesRingBytes);
 }
 
 PerfOptions side_band_options(const BpfOptions& options) {
@@ -61,7 +62,9 @@ PerfOptions side_band_options(const BpfOptions& options) {
   perf.side_band_only = true;
   perf.off_cpu = false;
   perf.stack_mode = StackMode::kNone;
-  perf.switches = options.perf.switches && !options.off_cpu;
+  // Counts have no times, so nobody would know what happened between.
+  perf.switches = options.perf.switches && !options.off_cpu && !options.count_only;
+  perf.ring_pages = kSideBandPages;
   return perf;
 }
 
@@ -78,7 +81,7 @@ class BpfCollector::SideBand : public event::EventSink {
     const BpfOptions& options = owner_.options_;
     info.has_off_cpu = options.off_cpu;
     info.has_switches = side.has_switches || options.off_cpu;
-    info.stacks_repeat_ns = 2 * kRepeatStacksNs;
+    info.stacks_repeat_ns = 2 * options.repeat_stacks_ns;  // and what its ring and the sorter take
     info.has_kernel_stacks = owner_.side_->may_sample_kernel() && options.perf.stack_mode != StackMode::kNone;
     if (info.has_kernel_stacks) info.kernel_stacks_missing.clear();
     if (options.off_cpu) info.metrics.push_back(switch_stacks_spec().metric);
@@ -159,7 +162,7 @@ sampler_settings BpfCollector::settings() const {
   settings.filter = perf.target.all_cpus ? SAMPLER_ALL : perf.target.cgroup.empty() ? SAMPLER_TASKS : SAMPLER_CGROUP;
   settings.max_depth = options_.max_depth;
   settings.has_metrics = side_->events().size() > 1;
-  settings.ring_bytes = options_.off_cpu ? ring_bytes_for_switches() : kRingBytes;
+  settings.ring_bytes = ring_bytes(options_.off_cpu);
   settings.kernel_stacks = perf.kernel && perf.stack_mode != StackMode::kNone;
   settings.user_stacks = perf.stack_mode == StackMode::kDwarf          ? SAMPLER_USER_TABLES
                          : perf.stack_mode == StackMode::kFramePointer ? SAMPLER_USER_FRAME_POINTERS
@@ -250,11 +253,11 @@ void BpfCollector::keep_stack(std::span<const std::byte> record, uint64_t id) {
 
 // What is not met any more is forgotten, here and by the sink: a recording may go on for days.
 void BpfCollector::repeat_stacks(uint64_t now_ns) {
-  if (now_ns - last_repeat_ns_ < kRepeatStacksNs) return;
+  if (now_ns - last_repeat_ns_ < options_.repeat_stacks_ns) return;
   last_repeat_ns_ = now_ns;
   told_before_ = std::move(told_stacks_);
   told_stacks_.clear();
-  std::erase_if(new_stacks_, [&](const auto& entry) { return now_ns - entry.second.read_ns > 2 * kRepeatStacksNs; });
+  std::erase_if(new_stacks_, [&](const auto& entry) { return now_ns - entry.second.read_ns > 2 * options_.repeat_stacks_ns; });
   object_->repeat_stacks();
 }
 
@@ -366,9 +369,9 @@ Result<void> BpfCollector::periodic_work() {
     object_->turn(true);
   }
   if (now - last_counts_ns_ >= counts_period_ns_) TRY(deliver_counts(now, false));
+  repeat_stacks(now);
   if (now - last_period_ns_ < kPeriodNs) return {};
   last_period_ns_ = now;
-  repeat_stacks(now);
   if (auto followed = follow_cpus(); !followed)
     diagnostics_.add("cpus_not_opened", Severity::kDataLoss, "CPUs that came online and could not be sampled", 1,
                      followed.error().message);

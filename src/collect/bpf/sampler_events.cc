@@ -1,7 +1,10 @@
 #include "collect/bpf/sampler_events.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "collect/perf/event_attr.h"
 #include "collect/perf/open_error.h"
@@ -34,7 +37,8 @@ bool SamplerEvents::begins_with_exec() const {
   return !options_.perf.target.command.empty() && options_.perf.delay_ns == 0;
 }
 
-Result<void> SamplerEvents::open(uint32_t metric, int32_t tid, int cpu) {
+// The descriptor; -1: the task or the CPU is not there any more.
+Result<int> SamplerEvents::open(uint32_t metric, int32_t tid, int cpu) {
   const EventSpec& spec = specs_[metric];
   AttrChoices choices{.stack_mode = options_.perf_tap ? StackMode::kDwarf : StackMode::kNone,
                       .stack_bytes = event::kMaxStackBytes,
@@ -44,22 +48,24 @@ Result<void> SamplerEvents::open(uint32_t metric, int32_t tid, int cpu) {
                       .start_disabled = true};
   perf_event_attr attr = sampling_attr(spec, choices);
   attr.wakeup_watermark = metric;  // how the program knows it
+  attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
   int fd = kernel_perf_api().open(attr, tid, cpu, -1, 0);
   bool is_gone = fd == -ENODEV || (fd == -ESRCH && tid >= 0);
-  if (is_gone) return {};
+  if (is_gone) return -1;
   if (fd < 0) return std::unexpected(open_error({spec.metric.name, tid, cpu}, -fd, options_.perf));
   Fd event(fd);
   if (options_.perf_tap) TRY(options_.perf_tap(fd, attr));
   // Attaching enables it. What a command's process does before it executes would spoil the first periods.
   TRY(object_.attach_sampler(std::move(event)));
   if (attr.enable_on_exec) kernel_perf_api().control(fd, PERF_EVENT_IOC_DISABLE, 0);
-  return {};
+  return fd;
 }
 
 Result<void> SamplerEvents::open_cpu(int cpu) {
+  OpenCpu opened{.cpu = cpu};
   for (uint32_t metric = 0; metric < specs_.size(); metric++)
-    if (!is_of_tasks(specs_[metric])) TRY(open(metric, -1, cpu));
-  cpus_.push_back(cpu);
+    if (!is_of_tasks(specs_[metric])) opened.event = TRY(open(metric, -1, cpu));
+  cpus_.push_back(opened);
   return {};
 }
 
@@ -73,12 +79,20 @@ Result<void> SamplerEvents::open_task(int32_t tid) {
   return {};
 }
 
+// A CPU may have gone and come back between two looks.
+bool SamplerEvents::has_died(OpenCpu& open) {
+  if (open.event < 0) return false;
+  uint64_t values[2] = {};  // the count, the time enabled
+  if (read(open.event, values, sizeof(values)) != static_cast<ssize_t>(sizeof(values))) return false;
+  return std::exchange(open.enabled_ns, values[1]) == values[1];
+}
+
 Result<void> SamplerEvents::follow_cpus(std::span<const int> online) {
-  std::erase_if(cpus_, [&](int cpu) { return !std::ranges::binary_search(online, cpu); });
+  std::erase_if(cpus_, [&](OpenCpu& open) { return !std::ranges::binary_search(online, open.cpu) || has_died(open); });
   const std::vector<int>& wanted = options_.perf.target.cpus;
   for (int cpu : online) {
     bool is_wanted = wanted.empty() || std::ranges::find(wanted, cpu) != wanted.end();
-    if (is_wanted && std::ranges::find(cpus_, cpu) == cpus_.end()) TRY(open_cpu(cpu));
+    if (is_wanted && std::ranges::find(cpus_, cpu, &OpenCpu::cpu) == cpus_.end()) TRY(open_cpu(cpu));
   }
   return {};
 }

@@ -25,11 +25,18 @@ class SamplerEvents {
   Result<void> open_cpu(int cpu);
   // A task that has ended is passed over.
   Result<void> open_task(int32_t tid);
-  // Opens what is missing on these CPUs; the event of a CPU that went away does not come back with it.
+  // Opens what is missing on these CPUs; the event of a CPU that went away does not come back with it. Called each second.
   Result<void> follow_cpus(std::span<const int> online);
 
  private:
-  Result<void> open(uint32_t metric, int32_t tid, int cpu);
+  // A CPU whose events are open; how long the first of them has been enabled tells whether it still is.
+  struct OpenCpu {
+    int cpu = -1;
+    int event = -1;  // the link's
+    uint64_t enabled_ns = 0;
+  };
+  Result<int> open(uint32_t metric, int32_t tid, int cpu);
+  static bool has_died(OpenCpu& open);
   bool begins_with_exec() const;
   bool is_of_tasks(const EventSpec& spec) const;
   EventSpec bounded(EventSpec spec);
@@ -39,7 +46,7 @@ class SamplerEvents {
   bool kernel_;
   SamplerObject& object_;
   Diagnostics& diagnostics_;
-  std::vector<int> cpus_;
+  std::vector<OpenCpu> cpus_;
 };
 
 }  // namespace cprof::collect

@@ -74,7 +74,7 @@ TEST(BpfSupport, KernelsThatMayLockUpAreRefused) {
     EXPECT_NE(obstacle->reason.find("lock up"), std::string::npos);
     EXPECT_NE(obstacle->mend.find("6.1.36"), std::string::npos);
   }
-  for (const char* release : {"5.17.0", "5.18.19", "6.1.36", "6.1.192", "6.3.10", "6.4.0", "6.12.1-rc1", "7.3.4"}) {
+  for (const char* release : {"5.10.0", "5.15.148-generic", "5.17.0", "5.18.19", "6.1.36", "6.1.192", "6.3.10", "6.4.0", "6.12.1-rc1", "7.3.4"}) {
     machine.release = release;
     EXPECT_FALSE(find_bpf_obstacle(machine)) << release;
   }
