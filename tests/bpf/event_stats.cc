@@ -24,12 +24,16 @@ uint64_t now_ns() {
 struct ThreadStats {
   uint64_t outs = 0, ins = 0, preempted = 0, with_stack = 0, complete = 0, woken = 0, woken_by_thread = 0, off_ns = 0, runnable_ns = 0;
   uint64_t out_ns = 0;
+  bool has_snapshot = false;  // which is the stack of the switch-out that follows
   std::set<int32_t> wakers;
 };
 
 class Stats : public event::EventSink {
  public:
-  Result<void> begin(const event::SessionInfo&) override { return {}; }
+  Result<void> begin(const event::SessionInfo& info) override {
+    for (const event::Metric& metric : info.metrics) is_switch_stacks.push_back(metric.is_switch_stacks);
+    return {};
+  }
   Result<void> finish(uint64_t) override { return {}; }
   Result<void> on_event(const event::Event& event) override {
     uint64_t time = event::time_of(event);
@@ -67,6 +71,10 @@ class Stats : public event::EventSink {
     if (is_complete(id)) complete += times;
   }
   void on(const event::Sample& sample) {
+    if (is_switch_stacks.at(sample.metric)) {
+      threads[sample.task.tid].has_snapshot = true;
+      return;
+    }
     samples++;
     weight += sample.period;
     if (sample.snapshot) snapshots++;
@@ -90,7 +98,8 @@ class Stats : public event::EventSink {
     ThreadStats& t = threads[out.task.tid];
     t.outs++;
     t.preempted += out.preempted;
-    t.with_stack += out.stack_id != 0;
+    t.with_stack += out.stack_id != 0 || t.has_snapshot;
+    t.has_snapshot = false;
     t.complete += out.stack_id && is_complete(out.stack_id);
     t.out_ns = out.time_ns;
   }
@@ -105,6 +114,7 @@ class Stats : public event::EventSink {
   }
   void on(const auto&) {}
 
+  std::vector<bool> is_switch_stacks;  // of each metric
   std::unordered_map<uint64_t, event::WalkEnd> ends;
   std::map<int32_t, ThreadStats> threads;
   uint64_t last_ns = 0;

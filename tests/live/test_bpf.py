@@ -102,7 +102,7 @@ class Frames(Bpf):
         """The same text with a bounded loop, and tasks read otherwise: chosen before 5.17, and right here, too."""
         for name in ("nofp_gcc", "nofp_static_pie", "plt_lazy", "altstack", "exceptions", "nest200"):
             with self.subTest(name):
-                counts, text = self.dual("--for-5.10", harness.program(name), "1.5", least=200)
+                counts, text = self.dual("--for-5.10", harness.program(name), "1.5", least=50)
                 agree = counts["equal"] + counts["bpf-longer"]
                 self.assertGreaterEqual(agree, 0.999 * counts["pairs"] - 1, text[-4000:])
 
@@ -159,8 +159,9 @@ class Counted(Bpf):
     def test_every_fault_is_counted_on_its_stack(self):
         command = [harness.program("faults"), "2000", "10", self.path("fault.ns")]
         for folded in self.both(command, "-e", "page-faults", "-c", "1"):
-            # A fault of the program's own start, or of a page that it has timed its faults into.
-            self.assertLessEqual(abs(folded.count_with("main", "descend", "touch_pages") - 2000), 20)
+            # Where the program keeps its times is touched there, too.
+            self.assertLessEqual(abs(folded.count_with("touch_pages") - 2000), 20)
+            self.assertGreaterEqual(folded.share_of("main", "descend", "touch_pages"), 0.8)
 
     def test_shares_are_the_same(self):
         for folded in self.both([harness.program("shares"), "1.5"]):
@@ -172,7 +173,7 @@ class Counted(Bpf):
         fault = f"{harness.program('faults')} 300 5 {self.path('fault.ns')}"
         command = ["sh", "-c", f"{fault}; {fault}; sh -c '{fault}'; exec {fault}"]
         for folded in self.both(command, "-e", "page-faults", "-c", "1"):
-            self.assertLessEqual(abs(folded.of_comm("faults").count_with("main", "descend", "touch_pages") - 1200), 40)
+            self.assertLessEqual(abs(folded.of_comm("faults").count_with("touch_pages") - 1200), 40)
 
     def test_what_needs_times_is_not_counted(self):
         for options in (["--weight", "wall"], ["--max-size", "1G"], ["--off-cpu"], ["--save-raw", self.path("raw.data")]):
