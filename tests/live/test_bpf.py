@@ -3,7 +3,7 @@
 Requires: root, a kernel with BTF, the programs of tests/bpf.
 """
 
-# verifies: C1, C2, C3
+# verifies: C1, C2, C3, C6
 # covers: record --backend --pid --tid --all-cpus --cgroup --no-kernel --no-inherit --max-depth --unwind
 
 import json
