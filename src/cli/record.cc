@@ -52,7 +52,7 @@ void add_sampling_options(CLI::App& app, RecordArguments& a) {
   app.add_option("-d,--duration", a.duration, "stop after this many seconds");
   app.add_option("--delay", a.delay, "start sampling after this many seconds");
   app.add_flag("-g", a.ignored_g, "accepted: stacks are always recorded");
-  app.add_option("--backend", a.backend, "how to sample: in the kernel (bpf) or by perf events; auto: perf")->check(CLI::IsMember({"auto", "bpf", "perf"}));
+  app.add_option("--backend", a.backend, "how to sample: in the kernel (bpf) or by perf events; auto: bpf where it can")->check(CLI::IsMember({"auto", "bpf", "perf"}));
   app.add_option("--unwind", a.unwind, "user stacks by unwind tables or by frame pointers")
       ->check(CLI::IsMember({"auto", "dwarf", "fp"}));
   app.add_option("--stack-size", a.stack_size, "bytes of stack per sample, or 'auto' (16,384, and 65,528 when that cuts stacks)");

@@ -95,13 +95,14 @@ class Summary {
   void add_samples() {
     if (!is_recording()) return add_values();
     std::string text = number(quality_.samples);
-    if (!p_.timed()) text += ", counted without times,";
     const bool has_waits = !p_.off_cpu.empty() && analyze::find_metric(p_, profile::kOffCpuMetric).valid();
-    if (p_.metrics.size() == (has_waits ? 2 : 1)) text += fmt::format(" of {}", printable(p_.text(p_.metrics[0].name)));
+    const bool has_counts = !p_.timed() && p_.metrics.size() > 1;  // the last is the number of samples
+    if (p_.metrics.size() == (has_waits || has_counts ? 2 : 1)) text += fmt::format(" of {}", printable(p_.text(p_.metrics[0].name)));
     if (p_.run.sampling_interval_ns != 0)
       text += fmt::format(" at {:.0f} Hz", 1e9 / static_cast<double>(p_.run.sampling_interval_ns));
     if (p_.run.end_ns > p_.run.start_ns)
       text += fmt::format(" in {}", duration_text(static_cast<double>(p_.run.end_ns - p_.run.start_ns)));
+    if (!p_.timed()) text += ", counted without times";
     text += fmt::format("; {}, {}", count_of(p_.threads.size(), "thread", "threads"),
                         count_of(p_.processes.size(), "process", "processes"));
     line("samples", text);

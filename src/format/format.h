@@ -51,6 +51,7 @@ struct FormatInfo {
   Result<profile::Profile> (*read)(Input input, const ReadOptions& options) = nullptr;
   std::unique_ptr<event::EventSource> (*open_source)(Input input, const ReadOptions& options) = nullptr;
   Result<void> (*write)(const profile::Profile& profile, OutputFile& out, const WriteOptions& options) = nullptr;
+  bool is_untimed = false;            // by --weight samples it writes sums, for which samples need no times
   bool has_system_names = false;      // functions have the linker's name beside their own
 };
 

@@ -52,6 +52,8 @@ struct Pipeline::Impl {
   void describe_session(const event::SessionInfo& info);
   void forget_before(uint64_t time_ns);
   void keep_window(uint64_t now_ns);
+  void forget_stacks(uint64_t now_ns);
+  space::Thread& counted_thread(const event::Count& count);
   void renumber_threads(const profile::Renumbering& map);
   void forget_ended_threads(uint64_t before_ns);
   void finish_rows();
@@ -90,7 +92,7 @@ struct Pipeline::Impl {
   KnownStack last_stack;
   Counts counted;
   StackCounts counts;
-  uint64_t delivered_until = 0, next_forgetting_ns = 0;
+  uint64_t delivered_until = 0, next_forgetting_ns = 0, stacks_repeat_ns = 0, stacks_forgotten_ns = 0;
 };
 
 Pipeline::Pipeline(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -116,6 +118,7 @@ void Pipeline::Impl::describe_session(const event::SessionInfo& info) {
   run.has_switches = info.has_switches;
   run.has_off_cpu = info.has_off_cpu;
   switches.begin(info);
+  stacks_repeat_ns = info.stacks_repeat_ns;
   for (const event::Metric& m : info.metrics) {
     is_switch_stacks.push_back(m.is_switch_stacks);
     if (m.is_switch_stacks) {
@@ -160,7 +163,7 @@ Result<void> Pipeline::Impl::journal_what_was_asked(const event::Sample& sample)
 Result<void> Pipeline::on_round(uint64_t time_ns) {
   impl_->delivered_until = time_ns;
   impl_->keep_window(time_ns);
-  impl_->stack_defs.forget_ended(time_ns);
+  impl_->forget_stacks(time_ns);
   if (impl_->options.journal) return impl_->options.journal->on_round(time_ns);
   return {};
 }
@@ -223,11 +226,22 @@ void Pipeline::Impl::on(const event::Sample& sample) {
 void Pipeline::Impl::on(const event::StackDef& def) {
   space::Process& process = tracker.process(def.task.pid, def.time_ns);
   UserStack user = stacks->read_walked(def, process);
-  stack_defs.define(process, def.id, {interner.intern(process, defined_stack, user.frames, def.kernel_chain), user.end});
+  stack_defs.define(process, def.id, {interner.intern(process, defined_stack, user.frames, def.kernel_chain), user.end}, def.time_ns);
+}
+
+// Counts come late: the pid may be another process's by now.
+space::Thread& Pipeline::Impl::counted_thread(const event::Count& count) {
+  space::Process& current = tracker.process(count.task.pid, count.time_ns);
+  auto serial = count.stack_id ? stack_defs.other_owner(current, count.stack_id) : std::nullopt;
+  if (serial)
+    for (const auto& process : tracker.all())
+      if (auto thread = process->threads.find(count.task.tid); process->serial == *serial && thread != process->threads.end())
+        return *thread->second;
+  return tracker.thread(count.task, count.time_ns);
 }
 
 void Pipeline::Impl::on(const event::Count& count) {
-  space::Thread& thread = tracker.thread(count.task, count.time_ns);
+  space::Thread& thread = counted_thread(count);
   if (!knows_metric(count.metric)) return;
   counts.samples += count.samples;
   KnownStack stack = count.stack_id ? stack_defs.find(*thread.process, count.stack_id) : KnownStack{};
@@ -344,6 +358,15 @@ void Pipeline::Impl::keep_window(uint64_t now_ns) {
   if (!options.window_ns || now_ns < options.window_ns || now_ns < next_forgetting_ns) return;
   next_forgetting_ns = now_ns + options.window_ns / 4;
   forget_before(now_ns - options.window_ns);
+}
+
+// A repeated stack may be repeated late, and named a little before.
+void Pipeline::Impl::forget_stacks(uint64_t now_ns) {
+  constexpr uint64_t kPatience = 2;
+  stack_defs.forget_ended(now_ns);
+  if (!stacks_repeat_ns || now_ns - stacks_forgotten_ns < stacks_repeat_ns) return;
+  stacks_forgotten_ns = now_ns;
+  if (now_ns > kPatience * stacks_repeat_ns) stack_defs.forget_defined_before(now_ns - kPatience * stacks_repeat_ns);
 }
 
 void Pipeline::Impl::renumber_threads(const profile::Renumbering& map) {

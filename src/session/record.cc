@@ -1,5 +1,7 @@
 #include "session/record.h"
 
+#include <algorithm>
+
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -132,6 +134,8 @@ Result<Recorded> record(const RecordOptions& options, const Listener& listener) 
   pipeline_options.unwind = options.frame_pointers ? pipeline::UnwindMode::kFramePointer : pipeline::UnwindMode::kDwarf;
   pipeline::Pipeline pipeline(pipeline_options);
   auto collector = TRY(make_collector(options));
+  if (!collector->why_not_bpf().empty())
+    pipeline.add_note("backend_perf", "recorded with perf events: " + collector->why_not_bpf());
 
   CostMeter cost(options.window_s > 0 || options.rotate > 0);
   auto complete = [&](profile::Profile& profile) {
@@ -162,6 +166,12 @@ Result<Recorded> record(const RecordOptions& options, const Listener& listener) 
     recorded.profile.diagnostics.add("raw_events_dropped", Severity::kDataLoss,
                                      "events too large for the raw capture, which lacks them", raw->dropped());
   return recorded;
+}
+
+bool needs_times(const RecordOptions& options) {
+  bool is_bounded = options.max_bytes || options.window_s > 0;
+  if (options.off_cpu || is_bounded || !options.raw_path.empty() || options.write.weight != format::Weight::kSamples) return true;
+  return !std::ranges::all_of(options.outputs, [](const Output& output) { return output.format->is_untimed; });
 }
 
 Result<void> check_outputs(const std::vector<Output>& outputs) {

@@ -14,6 +14,7 @@
 #include "collect/bpf/bpf_options.h"
 #include "collect/bpf/module_book.h"
 #include "collect/bpf/process_book.h"
+#include "collect/bpf/sampler_events.h"
 #include "collect/bpf/sampler_object.h"
 #include "collect/bpf/sampler_record.h"
 #include "collect/perf/perf_collector.h"
@@ -48,15 +49,18 @@ class BpfCollector final : public event::Collector {
   Result<void> load();
   Result<void> attach();
   Result<void> name_tasks();
-  Result<void> open_samplers(int cpu);
   Result<void> follow_cpus();
   void drain();
   void take_record(std::span<const std::byte> record);
   void keep_stack(std::span<const std::byte> record, uint64_t id);
+  void repeat_stacks(uint64_t now_ns);
   Result<void> deliver(uint64_t until_ns);
   Result<void> deliver_record(std::span<const std::byte> record);
+  bool is_told(uint64_t id) const { return told_stacks_.contains(id) || told_before_.contains(id); }
+  Result<void> tell_stack(std::span<const std::byte> record, uint64_t id, uint64_t time_ns);
   Result<void> describe_stack(uint64_t& id, uint64_t time_ns);
-  Result<void> deliver_counts(uint64_t now_ns);
+  Result<void> deliver_counts(uint64_t now_ns, bool is_last);
+  Result<void> deliver_count(const sampler_count_key& key, const sampler_count& count, uint64_t now_ns);
   void wait(int timeout_ms);
   Result<void> periodic_work();
   void report_losses();
@@ -66,18 +70,24 @@ class BpfCollector final : public event::Collector {
   std::unique_ptr<SideBand> side_band_;
   Diagnostics diagnostics_;
   std::unique_ptr<SamplerObject> object_;
+  std::unique_ptr<SamplerEvents> events_;
   std::unique_ptr<ModuleBook> modules_;
   std::unique_ptr<ProcessBook> processes_;
   SamplerRecordDecoder decoder_;
   event::RecordSorter sorter_;
   event::EventSink* sink_ = nullptr;
   event::Event event_, stack_event_;
-  std::unordered_map<uint64_t, std::vector<std::byte>> new_stacks_;  // read, and not named by anything delivered yet
-  std::unordered_set<uint64_t> told_stacks_;
-  std::vector<int> sampled_cpus_;
+  struct NewStack {
+    std::vector<std::byte> record;
+    uint64_t read_ns;
+  };
+  std::unordered_map<uint64_t, NewStack> new_stacks_;  // read, and not named by anything delivered yet
+  std::unordered_set<uint64_t> told_stacks_, told_before_;  // since they are repeated, and in the time before
+  std::vector<std::pair<sampler_count_key, sampler_count>> early_counts_;  // of stacks that are still to be told
   bool wide_ = false, closed_ = false, sampling_ = false;
   int backoff_ms_ = 1;
-  uint64_t bytes_read_ = 0, records_ = 0, sampling_at_ns_ = 0, last_period_ns_ = 0;
+  uint64_t bytes_read_ = 0, records_ = 0, samples_delivered_ = 0, sampling_at_ns_ = 0, last_period_ns_ = 0, last_repeat_ns_ = 0, last_counts_ns_ = 0;
+  uint64_t counts_period_ns_ = 0;
 };
 
 }  // namespace cprof::collect

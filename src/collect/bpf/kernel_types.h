@@ -65,6 +65,17 @@ struct task_struct {
   struct thread_struct thread;
 };
 
+struct perf_event_attr {
+  uint32_t wakeup_watermark;
+};
+struct perf_event {
+  struct perf_event_attr attr;
+};
+/* What a perf program's context really is. */
+struct bpf_perf_event_data_kern {
+  struct perf_event *event;
+};
+
 #pragma clang attribute pop
 
 #endif

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/fd.h"
+#include "collect/bpf/sampler_bytes.h"
 #include "collect/bpf/sampler_maps.h"
 
 struct bpf_object;
@@ -23,11 +25,13 @@ namespace cprof::collect {
 
 class SamplerObject final : public SamplerMaps {
  public:
-  static Result<std::unique_ptr<SamplerObject>> load(const sampler_settings& settings);
+  // The first variant that this kernel takes; only_variant: that one, for tests.
+  static Result<std::unique_ptr<SamplerObject>> load(const sampler_settings& settings,
+                                                     std::optional<SamplerVariant> only_variant = {});
   ~SamplerObject() override;
 
   Result<void> attach_tracepoints();             // those that the settings ask for
-  Result<void> attach_sampler(Fd perf_event, uint32_t metric);
+  Result<void> attach_sampler(Fd perf_event);    // which begins
   void detach_samplers();
   Result<void> set_cgroup(int cgroup_fd);
   void add_task(int32_t tid, bool on);
@@ -35,6 +39,8 @@ class SamplerObject final : public SamplerMaps {
 
   // A ring for each of these CPUs that has none yet.
   Result<void> add_rings(std::span<const int> cpus);
+  // Why it is not the full variant, in the kernel's words; empty when it is.
+  const std::string& full_refused() const { return full_refused_; }
   int wait_fd() const;                           // readable when a ring wants to be read at once
   using OnRecord = std::function<void(std::span<const std::byte>)>;
   void read_rings(const OnRecord& on_record);
@@ -45,6 +51,8 @@ class SamplerObject final : public SamplerMaps {
   // samplers are detached give all.
   using OnCount = std::function<void(const sampler_count_key&, const sampler_count&)>;
   void take_counts(const OnCount& on_count);
+  // Every stack is sent again when it is met next.
+  void repeat_stacks();
 
   Result<std::span<uint32_t>> add_chunk() override;
   std::span<cp_rule> rules() override { return rules_; }
@@ -61,7 +69,8 @@ class SamplerObject final : public SamplerMaps {
   };
 
   SamplerObject() = default;
-  Result<void> open_and_load(const sampler_settings& settings);
+  static Result<std::unique_ptr<SamplerObject>> load_variant(const sampler_settings& settings, SamplerVariant variant);
+  Result<void> open_and_load(const sampler_settings& settings, SamplerVariant variant);
   void fit_to_settings();
   Result<void> map_tables();
   Result<void*> map_memory(int fd, size_t bytes);
@@ -71,6 +80,7 @@ class SamplerObject final : public SamplerMaps {
 
   bpf_object* object_ = nullptr;
   sampler_settings settings_{};
+  std::string full_refused_;
   sampler_control* control_ = nullptr;
   std::vector<bpf_link*> tracepoints_, samplers_;
   std::vector<Region> regions_;
@@ -79,6 +89,7 @@ class SamplerObject final : public SamplerMaps {
   std::span<cp_rule> rules_;
   std::span<sampler_module> modules_;
   std::span<sampler_mapping> mappings_;
+  std::span<uint64_t> sent_;
   ring_buffer* reader_ = nullptr;
   const OnRecord* on_record_ = nullptr;
 };

@@ -24,7 +24,12 @@ SAMPLER_INLINE int walk_read(void *context, uint64_t address, uint64_t *value) {
   return bpf_probe_read_user(value, sizeof(*value), (void *)address) != 0;
 }
 
+/* Before 5.12 a global function takes no pointers: there the verifier follows each call. */
+#ifdef SAMPLER_FOR_5_10
+#define WALK_FUNCTION static __attribute__((noinline))
+#else
 #define WALK_FUNCTION __attribute__((noinline))
+#endif
 #include "collect/bpf/user_walk.h"
 
 /* on_switch may be interrupted by on_sample: each has its own. */
@@ -36,6 +41,7 @@ struct scratch {
   uint64_t seen_ns;                     /* what user space has told of the process is as new as this */
   uint32_t pid;
   uint32_t has_looked;                  /* bpf_find_vma works once in a program's run */
+  struct pt_regs registers;             /* where they cannot be read in their place */
   struct sampler_sample sample;
   uint64_t budget_start;
   uint32_t budget_used;
@@ -52,7 +58,7 @@ struct scratch {
   } name SEC(".maps")
 
 PERCPU_OF(scratches, SLOTS, struct scratch);
-PERCPU_OF(snapshots, 1, struct sampler_snapshot);
+PERCPU_OF(snapshots, SLOTS, struct sampler_snapshot);
 PERCPU_OF(learning, SLOTS, struct sampler_learned);
 PERCPU_OF(own_stack, 1, uint64_t);
 PERCPU_OF(counters, SAMPLER_COUNTERS, uint64_t);
@@ -78,7 +84,7 @@ SAMPLER_INLINE void *ring_of_this_cpu(void) {
 }
 
 SAMPLER_INLINE int is_half_full(void *ring) {
-  return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > SAMPLER_RING_BYTES / 2;
+  return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > settings.ring_bytes / 2;
 }
 
 /* Readers look by the clock; they are woken when the ring runs full, and when somebody waits for an answer. */
@@ -96,6 +102,16 @@ static void walk_want_module(struct user_walk *walk, uint32_t index) {
                                   .pid = ids >> 32, .tid = (uint32_t)ids, .stack = index};
   if (bpf_ringbuf_output(ring, &wanted, sizeof(wanted), BPF_RB_FORCE_WAKEUP) == 0) module->asked = 1;
 }
+
+#ifdef SAMPLER_FOR_5_10
+
+/* No bpf_find_vma: user space unwinds what it has not told of yet. */
+static int walk_learn(struct user_walk *walk, uint64_t pc) {
+  (void)walk, (void)pc;
+  return 0;
+}
+
+#else
 
 struct found_code {
   uint64_t start, end, offset;
@@ -158,7 +174,7 @@ __attribute__((noinline)) int learn_mapping(uint32_t slot, uint64_t pc) {
   if (scratch->has_looked) return 0;
   scratch->has_looked = 1;
   struct found_code found = {};
-  long error = bpf_find_vma(bpf_get_current_task_btf(), pc, note_vma, &found, 0);
+  long error = bpf_find_vma(current_task(), pc, note_vma, &found, 0);
   if (error == -16) count(SAMPLER_FIND_VMA_BUSY);  /* EBUSY */
   if (error && error != -2) return 0;              /* ENOENT: nothing is there */
   if (error || !found.is_code) {
@@ -181,16 +197,31 @@ static int walk_learn(struct user_walk *walk, uint64_t pc) {
   return settings.learn ? learn_mapping(walk->context, pc) : 0;
 }
 
+#endif
+
 /* One frame; 1: done. A global function: the verifier looks at it once, whatever calls it. */
 __attribute__((noinline)) int walk_frame(uint32_t slot) {
   struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
   return scratch ? walk_advance(&scratch->walk, scratch->stack.addresses) : 1;
 }
 
+#ifdef SAMPLER_FOR_5_10
+
+SAMPLER_INLINE void walk_frames(uint32_t slot) {
+  for (int i = 0; i < SAMPLER_MAX_DEPTH + 1; i++)
+    if (walk_frame(slot)) break;
+}
+
+#else
+
 static long walk_frame_again(uint32_t index, void *slot) {
   int is_over = walk_frame(*(uint32_t *)slot);
   asm volatile("" : "+r"(is_over));  /* the verifier does not know that it is 0 or 1 */
   return is_over != 0;
 }
+
+SAMPLER_INLINE void walk_frames(uint32_t slot) { bpf_loop(SAMPLER_MAX_DEPTH + 1, walk_frame_again, &slot, 0); }
+
+#endif
 
 #endif
