@@ -125,6 +125,15 @@ void JsonWriter::decimal(int64_t value, unsigned decimals) {
   append_decimal(buffer_, value, decimals);
 }
 
+void JsonWriter::fixed(int64_t value, unsigned decimals) {
+  begin_value();
+  if (value < 0) buffer_ += '-';
+  const uint64_t magnitude = value < 0 ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value);
+  uint64_t unit = 1;
+  for (unsigned i = 0; i < decimals; ++i) unit *= 10;
+  fmt::format_to(std::back_inserter(buffer_), "{}.{:0{}}", magnitude / unit, magnitude % unit, decimals);
+}
+
 void JsonWriter::real(double value) {
   if (!std::isfinite(value)) return null();
   begin_value();

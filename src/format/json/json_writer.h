@@ -31,6 +31,7 @@ class JsonWriter {
   void number(int64_t value);
   void unsigned_number(uint64_t value);
   void decimal(int64_t value, unsigned decimals);
+  void fixed(int64_t value, unsigned decimals);  // with all its zeros: (1500000, 6) is 1.500000
   void real(double value);  // what JSON has no word for (NaN, infinity) becomes null
   void boolean(bool value);
   void null();
