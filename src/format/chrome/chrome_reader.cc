@@ -8,20 +8,20 @@
 #include <limits>
 #include <span>
 
+#include "format/chrome/async_tracks.h"
 #include "format/chrome/chrome.h"
 #include "format/chrome/own_data.h"
-#include "format/chrome/scope_pairs.h"
 #include "format/chrome/stack_frames.h"
 #include "format/chrome/tasks.h"
 #include "format/chrome/trace_event.h"
 #include "format/json/json_number.h"
+#include "format/scope_pairs.h"
 #include "timeline/slice_lanes.h"
 
 namespace cprof::format {
 namespace {
 
 using chrome::Argument;
-using chrome::Edge;
 using chrome::TraceEvent;
 using profile::CallSiteId;
 using profile::LabelSetId;
@@ -63,6 +63,20 @@ std::optional<profile::WaitClass> class_named(std::string_view name) {
   for (uint8_t i = 0; i < static_cast<uint8_t>(profile::WaitClass::kCount); ++i)
     if (name_of(profile::WaitClass{i}) == name) return profile::WaitClass{i};
   return std::nullopt;
+}
+
+void pair_threads(profile::ProfileBuilder& builder, const std::vector<Edge>& edges, int64_t end_of_trace,
+                  PairCounts& counts) {
+  LanePairs pairs(builder, end_of_trace, counts);
+  uint32_t lane = 0;
+  for (uint32_t row : in_lanes(edges, builder.profile().threads.size())) {
+    const Edge& edge = edges[row];
+    if (edge.lane != lane) pairs.close_all();
+    lane = edge.lane;
+    if (edge.kind == Edge::Kind::kEnd) pairs.end(edge);
+    else builder.profile().slices[pairs.begin(edge)].thread = ThreadId(lane);
+  }
+  pairs.close_all();
 }
 
 class ChromeReader {
@@ -392,8 +406,8 @@ class ChromeReader {
   Result<Profile> finish() {
     Profile& profile = builder_.profile();
     if (first_ns_ > last_ns_) return fail(no_events());
-    chrome::PairCounts counts;
-    chrome::pair_threads(builder_, edges_, last_ns_, counts);
+    PairCounts counts;
+    pair_threads(builder_, edges_, last_ns_, counts);
     edges_ = {};
     if (!async_.empty()) async_.pair(last_ns_, counts);
     if (samples_.empty()) profile.slices.insert(profile.slices.end(), sampled_.begin(), sampled_.end());
@@ -508,7 +522,7 @@ class ChromeReader {
     if (count) builder_.profile().diagnostics.add(name, severity, text, count);
   }
 
-  void note_losses(const chrome::PairCounts& counts) {
+  void note_losses(const PairCounts& counts) {
     note("chrome_events_malformed", Severity::kDataLoss, "events without a phase, a time or a value were left out", malformed_);
     note("chrome_negative_durations", Severity::kNotice, "slices with a negative duration are shown with a duration of 0",
          negative_durations_);

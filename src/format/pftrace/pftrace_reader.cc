@@ -1,0 +1,735 @@
+// One pass over the packets. Each packet is looked at twice: first for what holds for all of it (its sequence, its time,
+// whether the sequence's state is valid), then part by part, definitions before what uses them. What a sequence has told
+// so far is its InternedState; times are converted as packets come.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "format/pftrace/interned_state.h"
+#include "format/pftrace/known_counters.h"
+#include "format/pftrace/packet_stream.h"
+#include "format/pftrace/pftrace.h"
+#include "format/pftrace/pftrace_fields.h"
+#include "format/pftrace/trace_clocks.h"
+#include "format/pftrace/trace_tracks.h"
+#include "timeline/slice_lanes.h"
+
+namespace cprof::format {
+namespace {
+
+using profile::LabelSetId;
+using profile::MetricId;
+using profile::Profile;
+using profile::StackEnd;
+using profile::ThreadId;
+using protozero::data_view;
+using protozero::pbf_reader;
+using protozero::pbf_wire_type;
+
+constexpr size_t kMaxAnnotations = 32;
+constexpr size_t kFreeLabelBytes = size_t{8} << 20;
+
+std::string_view text_of(data_view view) { return {view.data(), view.size()}; }
+
+// Microseconds as nanoseconds, at the limit where they would leave 64 bits.
+uint64_t from_us(int64_t us) {
+  int64_t ns = 0;
+  if (us < 0) return 0;
+  return __builtin_mul_overflow(us, 1000, &ns) ? INT64_MAX : static_cast<uint64_t>(ns);
+}
+
+struct SampleMetric {
+  MetricId id{};
+  int64_t weight = 1;  // of a sample that tells none
+};
+
+struct Sequence {
+  explicit Sequence(TraceLocations& locations) : state(locations) {}
+
+  InternedState state;
+  bool is_valid = false;
+  uint32_t clock = pft::ClockSnapshot::kBoottime;
+  uint64_t track = 0;
+  std::vector<uint64_t> extra_tracks, extra_double_tracks;
+  std::optional<SampleMetric> perf, stack;
+  std::vector<SampleMetric> followers;
+  bool has_thread = false;  // told by a thread descriptor
+  int32_t pid = 0, tid = 0;
+  int64_t reference_us = 0;
+};
+
+// The parts of one packet.
+struct Packet {
+  std::optional<uint64_t> timestamp;
+  uint32_t sequence = 0, flags = 0;
+  std::optional<uint32_t> clock;
+  bool is_after_loss = false;
+  std::map<uint32_t, data_view> parts;
+};
+
+Packet parts_of(data_view bytes) {
+  Packet packet;
+  for (pbf_reader fields(bytes); fields.next();) {
+    switch (fields.tag()) {
+      case pft::Packet::kTimestamp: packet.timestamp = fields.get_uint64(); break;
+      case pft::Packet::kSequenceId: packet.sequence = fields.get_uint32(); break;
+      case pft::Packet::kSequenceFlags: packet.flags |= fields.get_uint32(); break;
+      case pft::Packet::kIncrementalStateCleared:
+        if (fields.get_bool()) packet.flags |= pft::Packet::kCleared;
+        break;
+      case pft::Packet::kPreviousPacketDropped: packet.is_after_loss = fields.get_bool(); break;
+      case pft::Packet::kClockId: packet.clock = fields.get_uint32(); break;
+      default:
+        if (const uint32_t field = fields.tag(); fields.wire_type() == pbf_wire_type::length_delimited)
+          packet.parts[field] = fields.get_view();
+        else fields.skip();
+    }
+  }
+  return packet;
+}
+
+StackEnd end_of_error(uint32_t error) {
+  constexpr std::array<StackEnd, 9> kEnds = {StackEnd::kNoUnwindInfo,     StackEnd::kComplete,     StackEnd::kUnreadableMemory,
+                                             StackEnd::kNoUnwindInfo,     StackEnd::kBadUnwindInfo, StackEnd::kNoMapping,
+                                             StackEnd::kMaxDepth,         StackEnd::kNoProgress,    StackEnd::kNoUnwindInfo};
+  return error < kEnds.size() ? kEnds[error] : StackEnd::kNoUnwindInfo;
+}
+
+class PftraceReader {
+ public:
+  PftraceReader(InputStream input, const ReadOptions& options)
+      : stream_(std::move(input), options), locations_(builder_), tracks_(builder_) {
+    builder_.profile().run.source = stream_.name();
+    unnamed_ = builder_.intern("[unnamed]");
+  }
+
+  Result<Profile> read() {
+    TRY(stream_.for_each([this](data_view bytes) { add_packet(bytes); }));
+    return finish();
+  }
+
+ private:
+  void add_packet(data_view bytes) {
+    bytes_ += bytes.size();
+    const Packet packet = parts_of(bytes);
+    Sequence& sequence = sequence_of(packet.sequence);
+    if (packet.is_after_loss) sequence.is_valid = false;
+    if (packet.flags & pft::Packet::kCleared) {
+      sequence.state.clear();
+      sequence.is_valid = true;
+    }
+    const bool needs_state = packet.flags & pft::Packet::kNeeds;
+    for (const auto& [field, add] : kBefore)
+      if (const auto part = packet.parts.find(field); part != packet.parts.end()) (this->*add)(packet, sequence, part->second);
+    if (needs_state && !sequence.is_valid) {
+      ++invalid_state_;
+      return;
+    }
+    bool is_known = false;
+    for (const auto& [field, add] : kParts) {
+      const auto part = packet.parts.find(field);
+      if (part == packet.parts.end()) continue;
+      is_known = true;
+      (this->*add)(packet, sequence, part->second);
+    }
+    for (const auto& part : packet.parts) has_other_data_ |= !is_known && part.first != pft::Packet::kInternedData;
+  }
+
+  using AddPart = void (PftraceReader::*)(const Packet&, Sequence&, data_view);
+  static const std::array<std::pair<uint32_t, AddPart>, 3> kBefore;  // what the rest of the packet refers to
+  static const std::array<std::pair<uint32_t, AddPart>, 8> kParts;
+
+  Sequence& sequence_of(uint32_t id) {
+    auto& sequence = sequences_[id];
+    if (!sequence) sequence = std::make_unique<Sequence>(locations_);
+    return *sequence;
+  }
+
+  void add_clocks(const Packet& packet, Sequence&, data_view bytes) {
+    clocks_.add_snapshot(packet.sequence, pbf_reader(bytes));
+  }
+
+  void add_defaults(const Packet&, Sequence& sequence, data_view bytes) {
+    for (pbf_reader fields(bytes); fields.next();) {
+      switch (fields.tag()) {
+        case pft::Defaults::kClockId: sequence.clock = fields.get_uint32(); break;
+        case pft::Defaults::kTrackEvent: add_event_defaults(sequence, fields.get_message()); break;
+        case pft::Defaults::kPerfSample: sequence.perf = perf_metric(fields.get_message()); break;
+        case pft::Defaults::kStackSample: add_stack_defaults(sequence, fields.get_message()); break;
+        default: fields.skip();
+      }
+    }
+  }
+
+  void add_event_defaults(Sequence& sequence, pbf_reader fields) {
+    sequence.extra_tracks.clear();
+    sequence.extra_double_tracks.clear();
+    while (fields.next()) {
+      switch (fields.tag()) {
+        case pft::TrackEvent::kTrackUuid: sequence.track = fields.get_uint64(); break;
+        case pft::TrackEvent::kExtraTracks: sequence.extra_tracks.push_back(fields.get_uint64()); break;
+        case pft::TrackEvent::kExtraDoubleTracks: sequence.extra_double_tracks.push_back(fields.get_uint64()); break;
+        default: fields.skip();
+      }
+    }
+  }
+
+  MetricId metric(std::string_view name, std::string_view unit, uint64_t period, bool is_time) {
+    auto [it, is_new] = metrics_.try_emplace(std::string(name));
+    if (is_new) it->second = builder_.add_metric(name, unit, period, is_time);
+    return it->second;
+  }
+
+  SampleMetric perf_metric(pbf_reader defaults) {
+    uint64_t period = 0, frequency = 0;
+    uint32_t counter = 1;
+    std::string_view name;
+    while (defaults.next()) {
+      if (defaults.tag() != pft::Defaults::kTimebase) {
+        defaults.skip();
+        continue;
+      }
+      for (pbf_reader t = defaults.get_message(); t.next();) {
+        switch (t.tag()) {
+          case pft::Defaults::kPeriod: period = t.get_uint64(); break;
+          case pft::Defaults::kFrequency: frequency = t.get_uint64(); break;
+          case pft::Defaults::kCounter: counter = t.get_uint32(); break;
+          case pft::Defaults::kName: name = text_of(t.get_view()); break;
+          case pft::Defaults::kTracepoint:
+            for (pbf_reader p = t.get_message(); p.next();) {
+              if (p.tag() == pft::Defaults::kTracepointName && name.empty()) name = text_of(p.get_view());
+              else p.skip();
+            }
+            break;
+          default: t.skip();
+        }
+      }
+    }
+    return make_perf_metric(name, counter, period, frequency);
+  }
+
+  SampleMetric make_perf_metric(std::string_view name, uint32_t counter, uint64_t period, uint64_t frequency) {
+    if (name.empty())
+      for (const KnownCounter& known : kKnownCounters)
+        if (known.number == counter) name = known.name;
+    if (name.empty()) name = "samples";
+    const auto known = std::ranges::find(kKnownCounters, name, &KnownCounter::name);
+    const bool is_time = known != kKnownCounters.end() && known->is_time;
+    const uint64_t interval = frequency && frequency <= 1'000'000'000 ? 1'000'000'000 / frequency : 0;
+    if (is_time && !period) period = interval;
+    if (interval && !builder_.profile().run.sampling_interval_ns) builder_.profile().run.sampling_interval_ns = interval;
+    const int64_t weight = period && period <= INT64_MAX ? static_cast<int64_t>(period) : 1;
+    return {metric(name, is_time ? "nanoseconds" : "count", period, is_time), weight};
+  }
+
+  void add_stack_defaults(Sequence& sequence, pbf_reader defaults) {
+    sequence.followers.clear();
+    while (defaults.next()) {
+      switch (defaults.tag()) {
+        case pft::Defaults::kPrimary: sequence.stack = stack_metric(defaults.get_message()); break;
+        case pft::Defaults::kFollowers: sequence.followers.push_back(stack_metric(defaults.get_message())); break;
+        default: defaults.skip();
+      }
+    }
+  }
+
+  SampleMetric stack_metric(pbf_reader descriptor) {
+    constexpr std::array<std::string_view, 5> kUnits = {"count", "nanoseconds", "cycles", "instructions", "bytes"};
+    std::string_view name = "samples", unit = "count";
+    while (descriptor.next()) {
+      switch (descriptor.tag()) {
+        case pft::StackSample::kName: name = text_of(descriptor.get_view()); break;
+        case pft::StackSample::kUnitText: unit = text_of(descriptor.get_view()); break;
+        case pft::StackSample::kUnit: {
+          const uint32_t number = descriptor.get_uint32();
+          if (number < kUnits.size()) unit = kUnits[number];
+          break;
+        }
+        default: descriptor.skip();
+      }
+    }
+    return {metric(name, unit, 0, false), 1};
+  }
+
+  void add_interned(const Packet&, Sequence& sequence, data_view bytes) {
+    if (sequence.is_valid) sequence.state.add(pbf_reader(bytes));
+    else ++ignored_interned_;
+  }
+
+  // The packet's time in the profile's clock, which also becomes part of the trace's span.
+  std::optional<uint64_t> time_of(const Packet& packet, const Sequence& sequence) {
+    if (!packet.timestamp) {
+      ++malformed_;
+      return std::nullopt;
+    }
+    return in_span(clocks_.convert(packet.sequence, packet.clock.value_or(sequence.clock), *packet.timestamp));
+  }
+
+  std::optional<uint64_t> in_span(uint64_t time_ns) {
+    if (time_ns > INT64_MAX) {
+      ++malformed_;
+      return std::nullopt;
+    }
+    first_ns_ = std::min(first_ns_, time_ns);
+    last_ns_ = std::max(last_ns_, time_ns);
+    return time_ns;
+  }
+
+  void add_descriptor(const Packet&, Sequence&, data_view bytes) { tracks_.describe(pbf_reader(bytes)); }
+
+  void add_process_tree(const Packet&, Sequence&, data_view bytes) {
+    using namespace pft::ProcessTree;
+    std::vector<data_view> threads;
+    for (pbf_reader tree(bytes); tree.next();) {
+      if (tree.tag() == kThreads) threads.push_back(tree.get_view());
+      else if (tree.tag() == kProcesses) add_process(tree.get_message());
+      else tree.skip();
+    }
+    for (data_view thread : threads) {
+      int32_t tid = 0, pid = 0;
+      std::string_view name;
+      for (pbf_reader t(thread); t.next();) {
+        switch (t.tag()) {
+          case kTid: tid = t.get_int32(); break;
+          case kProcessId: pid = t.get_int32(); break;
+          case kName: name = text_of(t.get_view()); break;
+          default: t.skip();
+        }
+      }
+      if (!name.empty()) tracks_.name_thread(pid, tid, name);
+    }
+  }
+
+  void add_process(pbf_reader fields) {
+    int32_t pid = 0;
+    std::string_view program;
+    while (fields.next()) {
+      if (fields.tag() == pft::ProcessTree::kPid) pid = fields.get_int32();
+      else if (fields.tag() == pft::ProcessTree::kCommandLine && program.empty()) program = text_of(fields.get_view());
+      else fields.skip();
+    }
+    tracks_.name_process(pid, program.substr(program.rfind('/') + 1));
+  }
+
+  void add_process_descriptor(const Packet&, Sequence&, data_view bytes) {
+    int32_t pid = 0;
+    std::string_view name;
+    for (pbf_reader fields(bytes); fields.next();) {
+      if (fields.tag() == pft::TrackDescriptor::kProcessPid) pid = fields.get_int32();
+      else if (fields.tag() == pft::TrackDescriptor::kProcessName) name = text_of(fields.get_view());
+      else fields.skip();
+    }
+    tracks_.name_process(pid, name);
+  }
+
+  void add_thread_descriptor(const Packet&, Sequence& sequence, data_view bytes) {
+    using namespace pft::TrackDescriptor;
+    std::string_view name;
+    sequence.has_thread = true;
+    for (pbf_reader fields(bytes); fields.next();) {
+      switch (fields.tag()) {
+        case kThreadPid: sequence.pid = fields.get_int32(); break;
+        case kThreadTid: sequence.tid = fields.get_int32(); break;
+        case kThreadName: name = text_of(fields.get_view()); break;
+        case kThreadReferenceUs: sequence.reference_us = fields.get_int64(); break;
+        default: fields.skip();
+      }
+    }
+    tracks_.name_thread(sequence.pid, sequence.tid, name);
+  }
+
+  struct Event {
+    uint32_t type = 0;
+    std::optional<uint64_t> track;
+    StringId name = profile::kNoText, category = profile::kNoText;
+    std::optional<double> value;
+    std::vector<double> extra_values, extra_doubles;
+    std::vector<uint64_t> extra_tracks, extra_double_tracks;
+    std::optional<int64_t> delta_us, absolute_us;
+    char legacy_phase = 0;
+    int64_t legacy_duration_us = 0;
+    std::optional<int32_t> pid, tid;
+  };
+
+  static void take_numbers(pbf_reader& fields, std::vector<double>& into) {
+    if (fields.wire_type() == pbf_wire_type::varint) return into.push_back(static_cast<double>(fields.get_int64()));
+    for (int64_t value : fields.get_packed_int64()) into.push_back(static_cast<double>(value));
+  }
+  static void take_doubles(pbf_reader& fields, std::vector<double>& into) {
+    if (fields.wire_type() == pbf_wire_type::fixed64) return into.push_back(fields.get_double());
+    for (double value : fields.get_packed_double()) into.push_back(value);
+  }
+  static void take_ids(pbf_reader& fields, std::vector<uint64_t>& into) {
+    if (fields.wire_type() == pbf_wire_type::varint) return into.push_back(fields.get_uint64());
+    for (uint64_t value : fields.get_packed_uint64()) into.push_back(value);
+  }
+
+  StringId interned(const Sequence& sequence, uint32_t field, uint64_t iid) {
+    const auto text = sequence.state.text(field, iid);
+    missing_names_ += !text;
+    return text.value_or(profile::kNoText);
+  }
+
+  Event read_event(Sequence& sequence, pbf_reader fields) {
+    using namespace pft::TrackEvent;
+    Event event;
+    labels_.clear();
+    while (fields.next()) {
+      switch (fields.tag()) {
+        case kType: event.type = fields.get_uint32(); break;
+        case kTrackUuid: event.track = fields.get_uint64(); break;
+        case kName: event.name = builder_.intern(text_of(fields.get_view())); break;
+        case kNameIid: event.name = interned(sequence, pft::Interned::kEventNames, fields.get_uint64()); break;
+        case kCategories: take_category(event, builder_.intern(text_of(fields.get_view()))); break;
+        case kCategoryIids: {
+          std::vector<uint64_t> ids;
+          take_ids(fields, ids);
+          for (uint64_t id : ids) take_category(event, interned(sequence, pft::Interned::kCategories, id));
+          break;
+        }
+        case kDebugAnnotations: add_label(sequence, fields.get_message()); break;
+        case kCounterValue: event.value = static_cast<double>(fields.get_int64()); break;
+        case kDoubleValue: event.value = fields.get_double(); break;
+        case kExtraValues: take_numbers(fields, event.extra_values); break;
+        case kExtraDoubles: take_doubles(fields, event.extra_doubles); break;
+        case kExtraTracks: take_ids(fields, event.extra_tracks); break;
+        case kExtraDoubleTracks: take_ids(fields, event.extra_double_tracks); break;
+        case kDeltaUs: event.delta_us = fields.get_int64(); break;
+        case kAbsoluteUs: event.absolute_us = fields.get_int64(); break;
+        case kLegacy: read_legacy(event, sequence, fields.get_message()); break;
+        default: fields.skip();
+      }
+    }
+    return event;
+  }
+
+  static void take_category(Event& event, StringId category) {
+    if (event.category == profile::kNoText) event.category = category;
+  }
+
+  void read_legacy(Event& event, const Sequence& sequence, pbf_reader fields) {
+    using namespace pft::LegacyEvent;
+    while (fields.next()) {
+      switch (fields.tag()) {
+        case kNameIid: event.name = interned(sequence, pft::Interned::kEventNames, fields.get_uint64()); break;
+        case kPhase: event.legacy_phase = static_cast<char>(fields.get_int32()); break;
+        case kDurationUs: event.legacy_duration_us = fields.get_int64(); break;
+        case kPidOverride: event.pid = fields.get_int32(); break;
+        case kTidOverride: event.tid = fields.get_int32(); break;
+        default: fields.skip();
+      }
+    }
+  }
+
+  void add_label(const Sequence& sequence, pbf_reader fields) {
+    using namespace pft::DebugAnnotation;
+    if (labels_.size() == kMaxAnnotations) return;
+    profile::Label label;
+    bool has_value = false;
+    const auto take = [&](StringId text) { label.text = text, has_value = true; };
+    const auto take_number = [&](int64_t number) { label.number = number, label.is_number = has_value = true; };
+    while (fields.next()) {
+      switch (fields.tag()) {
+        case kName: label.key = builder_.intern(text_of(fields.get_view())); break;
+        case kNameIid: label.key = interned(sequence, pft::Interned::kAnnotationNames, fields.get_uint64()); break;
+        case kBool: take(builder_.intern(fields.get_bool() ? "true" : "false")); break;
+        case kInt: take_number(fields.get_int64()); break;
+        case kPointer:
+        case kUint: take_number(static_cast<int64_t>(fields.get_uint64())); break;
+        case kDouble: take(builder_.intern(fmt::format("{}", fields.get_double()))); break;
+        case kString: take(builder_.intern(text_of(fields.get_view()))); break;
+        case kStringIid: take(interned(sequence, pft::Interned::kAnnotationStrings, fields.get_uint64())); break;
+        default: fields.skip();
+      }
+    }
+    if (label.key != profile::kNoText && has_value) labels_.push_back(label);
+    else ++annotations_left_out_;
+  }
+
+  LabelSetId label_set() {
+    if (labels_.empty()) return {};
+    if (builder_.profile().labels.size() * sizeof(profile::Label) > kFreeLabelBytes + bytes_ / 2) {
+      ++annotations_left_out_;
+      return {};
+    }
+    return builder_.label_set(labels_);
+  }
+
+  std::optional<uint64_t> event_time(const Packet& packet, Sequence& sequence, const Event& event) {
+    if (packet.timestamp) return time_of(packet, sequence);
+    if (!sequence.has_thread || (!event.delta_us && !event.absolute_us)) return time_of(packet, sequence);
+    if (event.absolute_us) return in_span(from_us(*event.absolute_us));
+    if (__builtin_add_overflow(sequence.reference_us, *event.delta_us, &sequence.reference_us)) ++malformed_;
+    return in_span(from_us(sequence.reference_us));
+  }
+
+  void add_event(const Packet& packet, Sequence& sequence, data_view bytes) {
+    const Event event = read_event(sequence, pbf_reader(bytes));
+    const auto time = event_time(packet, sequence, event);
+    if (!time) return;
+    Edge edge{.time_ns = static_cast<int64_t>(*time), .name = event.name, .category = event.category, .labels = label_set()};
+    if (edge.name == profile::kNoText) edge.name = unnamed_;
+    const bool names_thread = event.pid || event.tid || (!event.track && sequence.track == 0 && sequence.has_thread);
+    edge.lane = names_thread ? tracks_.lane_of_thread(event.pid.value_or(sequence.pid), event.tid.value_or(sequence.tid))
+                             : tracks_.lane_of_uuid(event.track.value_or(sequence.track));
+    add_extra_values(sequence, event, *time);
+    if (event.type == 0) return add_legacy(event, edge);
+    switch (event.type) {
+      case pft::TrackEvent::kSliceBegin: break;
+      case pft::TrackEvent::kSliceEnd:
+        edge.kind = Edge::Kind::kEnd;
+        edge.name = profile::kNoText;
+        break;
+      case pft::TrackEvent::kInstant: edge.kind = Edge::Kind::kMark; break;
+      case pft::TrackEvent::kCounter:
+        if (event.value) tracks_.add_counter(edge.lane, *time, *event.value);
+        else ++malformed_;
+        return;
+      default: ++malformed_; return;
+    }
+    tracks_.add_edge(edge);
+  }
+
+  void add_extra_values(const Sequence& sequence, const Event& event, uint64_t time) {
+    const auto add = [&](const std::vector<double>& values, const std::vector<uint64_t>& own, const std::vector<uint64_t>& usual) {
+      const auto& uuids = own.empty() ? usual : own;
+      for (size_t i = 0; i < values.size() && i < uuids.size(); ++i)
+        tracks_.add_counter(tracks_.lane_of_uuid(uuids[i]), time, values[i]);
+    };
+    add(event.extra_values, event.extra_tracks, sequence.extra_tracks);
+    add(event.extra_doubles, event.extra_double_tracks, sequence.extra_double_tracks);
+  }
+
+  // The phases of Chrome's JSON inside a packet; asynchronous ones and flows have no place here.
+  void add_legacy(const Event& event, Edge edge) {
+    switch (event.legacy_phase) {
+      case 'B': break;
+      case 'E':
+        edge.kind = Edge::Kind::kEnd;
+        edge.name = event.name;
+        break;
+      case 'i':
+      case 'I':
+      case 'R': edge.kind = Edge::Kind::kMark; break;
+      case 'X': {
+        const uint64_t duration = from_us(event.legacy_duration_us);
+        in_span(static_cast<uint64_t>(edge.time_ns) + duration);
+        return tracks_.add_slice(edge, std::min(duration, static_cast<uint64_t>(INT64_MAX - edge.time_ns)));
+      }
+      default: ++legacy_left_out_; return;
+    }
+    tracks_.add_edge(edge);
+  }
+
+  void add_sample(uint64_t time, ThreadId thread, const TraceStack& stack, const SampleMetric& metric, int64_t weight,
+                  SampleExecution execution, StackEnd end = StackEnd::kComplete) {
+    broken_stacks_ += stack.is_broken;
+    if (stack.is_cut && !profile::is_incomplete(end)) end = StackEnd::kTruncatedSnapshot;
+    builder_.add_sample({.time_ns = time,
+                         .weight = weight,
+                         .thread = thread,
+                         .site = stack.site,
+                         .cpu = execution.cpu,
+                         .metric = metric.id,
+                         .end = end,
+                         .in_kernel = execution.in_kernel});
+  }
+
+  void add_perf_sample(const Packet& packet, Sequence& sequence, data_view bytes) {
+    using namespace pft::PerfSample;
+    SampleTask task;
+    SampleExecution execution;
+    uint64_t callstack = 0, lost = 0;
+    bool is_skipped = false;
+    StackEnd end = StackEnd::kComplete;
+    for (pbf_reader fields(bytes); fields.next();) {
+      switch (fields.tag()) {
+        case kCpu: execution.cpu = fields.get_uint32(); break;
+        case kPid: task.pid = static_cast<int32_t>(fields.get_uint32()); break;
+        case kTid: task.tid = static_cast<int32_t>(fields.get_uint32()); break;
+        case kCallstack: callstack = fields.get_uint64(); break;
+        case kCpuMode: execution.in_kernel = fields.get_uint32() == kModeKernel; break;
+        case kUnwindError: end = end_of_error(fields.get_uint32()); break;
+        case kRecordsLost: lost = fields.get_uint64(); break;
+        case kSkipped: is_skipped = true, fields.skip(); break;
+        default: fields.skip();
+      }
+    }
+    records_lost_ += lost;
+    samples_skipped_ += is_skipped;
+    if (lost || is_skipped) return;
+    const auto time = time_of(packet, sequence);
+    if (!time) return;
+    if (!sequence.perf) sequence.perf = make_perf_metric({}, 1, 0, 0);
+    const TraceStack stack = callstack ? sequence.state.stack(callstack) : TraceStack{};
+    add_sample(*time, tracks_.thread(task.pid, task.tid), stack, *sequence.perf, sequence.perf->weight, execution, end);
+  }
+
+  void add_stack_sample(const Packet& packet, Sequence& sequence, data_view bytes) {
+    using namespace pft::StackSample;
+    const auto time = time_of(packet, sequence);
+    if (!time) return;
+    SampleTask task;
+    SampleExecution execution;
+    TraceStack stack;
+    std::optional<SampleMetric> primary;
+    int64_t weight = 1;
+    std::vector<int64_t> followers;
+    uint64_t iid = 0;
+    for (pbf_reader fields(bytes); fields.next();) {
+      switch (fields.tag()) {
+        case kTask: task = InternedState::read_task(fields.get_message(), iid); break;
+        case kTaskIid: task = sequence.state.task(fields.get_uint64()); break;
+        case kExecution: execution = InternedState::read_execution(fields.get_message(), iid); break;
+        case kExecutionIid: execution = sequence.state.execution(fields.get_uint64()); break;
+        case kCallstack: stack = sequence.state.inline_stack(fields.get_message()); break;
+        case kCallstackIid: stack = sequence.state.stack(fields.get_uint64()); break;
+        case kPrimary: primary = stack_metric(fields.get_message()); break;
+        case kPrimaryIid: primary = named_metric(sequence.state.counter(fields.get_uint64())); break;
+        case kWeight: weight = fields.get_int64(); break;
+        case kFollowerWeights:
+          if (fields.wire_type() == pbf_wire_type::varint) followers.push_back(fields.get_int64());
+          else for (int64_t value : fields.get_packed_int64()) followers.push_back(value);
+          break;
+        default: fields.skip();
+      }
+    }
+    if (!primary) primary = sequence.stack ? *sequence.stack : SampleMetric{metric("samples", "count", 0, false), 1};
+    const ThreadId thread = tracks_.thread(task.pid, task.tid);
+    add_sample(*time, thread, stack, *primary, weight, execution);
+    for (size_t i = 0; i < followers.size() && i < sequence.followers.size(); ++i)
+      if (followers[i]) add_sample(*time, thread, stack, sequence.followers[i], followers[i], execution);
+  }
+
+  SampleMetric named_metric(StringId name) {
+    const std::string_view text = builder_.profile().text(name);
+    return {metric(text.empty() ? "samples" : text, "count", 0, false), 1};
+  }
+
+  void add_streaming_profile(const Packet&, Sequence& sequence, data_view bytes) {
+    std::vector<uint64_t> stacks;
+    std::vector<int64_t> deltas;
+    for (pbf_reader fields(bytes); fields.next();) {
+      if (fields.tag() == pft::StreamingProfile::kCallstackIids) take_ids(fields, stacks);
+      else if (fields.tag() == pft::StreamingProfile::kDeltasUs && fields.wire_type() == pbf_wire_type::varint)
+        deltas.push_back(fields.get_int64());
+      else if (fields.tag() == pft::StreamingProfile::kDeltasUs)
+        for (int64_t value : fields.get_packed_int64()) deltas.push_back(value);
+      else fields.skip();
+    }
+    const SampleMetric samples{metric("samples", "count", 0, false), 1};
+    for (size_t i = 0; i < stacks.size(); ++i) {
+      if (i < deltas.size() && __builtin_add_overflow(sequence.reference_us, deltas[i], &sequence.reference_us)) ++malformed_;
+      const auto time = in_span(clocks_.convert(0, pft::ClockSnapshot::kMonotonic, from_us(sequence.reference_us)));
+      if (time) add_sample(*time, tracks_.thread(sequence.pid, sequence.tid), sequence.state.stack(stacks[i]), samples, 1, {});
+    }
+  }
+
+  Result<Profile> finish() {
+    Profile& profile = builder_.profile();
+    PairCounts counts;
+    tracks_.finish(last_ns_, counts);
+    drop_sampled_slices();
+    open_unfinished();
+    if (profile.slices.empty() && profile.samples.empty() && profile.marks.empty() && profile.counters.empty())
+      return fail(fmt::format("{}: this trace has no slices, samples, marks or counters{}", stream_.name(),
+                              has_other_data_ ? "; what else is in it (scheduling, heap profiles, ...) is not supported" : ""));
+    profile.run.start_ns = first_ns_;
+    profile.run.end_ns = last_ns_;
+    profile.run.start_realtime_ns = clocks_.realtime_at(first_ns_);
+    if (!profile.metrics.empty()) profile.run.default_metric = profile.metrics[0].name;
+    std::ranges::stable_sort(profile.marks, {}, &profile::Mark::time_ns);
+    note("pftrace_overlapping_slices", Severity::kNotice,
+         "slices that overlap others of their track without nesting are shown on a further track", timeline::nest_slices(profile));
+    timeline::add_slice_stacks(builder_);
+    note_losses(counts);
+    return builder_.take();
+  }
+
+  // Our own writer's slices that were made of the samples: views make them anew.
+  void drop_sampled_slices() {
+    Profile& profile = builder_.profile();
+    if (profile.samples.empty()) return;
+    const StringId sampled = builder_.intern(kSampledCategory);
+    std::erase_if(profile.slices, [&](const profile::Slice& slice) { return slice.category == sampled; });
+  }
+
+  // Our own writer's slices without an end.
+  void open_unfinished() {
+    Profile& profile = builder_.profile();
+    const StringId unfinished = builder_.intern(kUnfinishedNote);
+    for (profile::Slice& slice : profile.slices) {
+      if (!slice.labels.valid()) continue;
+      const auto [first, count] = profile.label_sets[slice.labels.index()];
+      labels_.assign(profile.labels.begin() + first, profile.labels.begin() + first + count);
+      if (!std::erase_if(labels_, [&](const profile::Label& label) { return label.key == unfinished; })) continue;
+      slice.is_open = true;
+      slice.labels = builder_.label_set(labels_);
+    }
+  }
+
+  void note(std::string_view name, Severity severity, std::string_view text, uint64_t count) {
+    if (count) builder_.profile().diagnostics.add(name, severity, text, count);
+  }
+
+  void note_losses(const PairCounts& counts) {
+    note("pftrace_malformed", Severity::kDataLoss, "events and samples without a usable time, type or value were left out", malformed_);
+    note("pftrace_state_lost", Severity::kDataLoss,
+         "packets of a sequence whose state is incomplete (its beginning or a packet before was lost) were left out", invalid_state_);
+    note("pftrace_interned_ignored", Severity::kNotice, "interned data before a sequence's state begins are not used", ignored_interned_);
+    note("pftrace_unnamed", Severity::kNotice, "names of events that are not interned: shown as [unnamed]", missing_names_);
+    note("pftrace_broken_stacks", Severity::kDataLoss, "samples whose call stack is not interned count on [unknown]", broken_stacks_);
+    note("pftrace_unknown_clocks", Severity::kNotice, "times of a clock that no snapshot tells are taken as they are", clocks_.unknown_times());
+    note("pftrace_records_lost", Severity::kDataLoss, "records lost by the profiler that made the trace", records_lost_);
+    note("pftrace_samples_skipped", Severity::kDataLoss, "samples skipped by the profiler that made the trace", samples_skipped_);
+    note("pftrace_open_slices", Severity::kNotice, "slices without an end: shown until the end of the trace", counts.open);
+    note("pftrace_unmatched_ends", Severity::kNotice, "ends that close no open slice were left out", counts.unmatched_ends);
+    note("pftrace_annotations_left_out", Severity::kInfo, "debug annotations that are nested, many or take much room were left out",
+         annotations_left_out_);
+    note("pftrace_legacy_left_out", Severity::kInfo, "asynchronous events and flows in the old form were left out", legacy_left_out_);
+  }
+
+  profile::ProfileBuilder builder_;
+  PacketStream stream_;
+  TraceLocations locations_;
+  TraceTracks tracks_;
+  TraceClocks clocks_;
+  std::map<uint32_t, std::unique_ptr<Sequence>> sequences_;
+  std::map<std::string, MetricId> metrics_;
+  std::vector<profile::Label> labels_;  // of the newest event
+  StringId unnamed_;
+  bool has_other_data_ = false;
+  uint64_t bytes_ = 0, first_ns_ = INT64_MAX, last_ns_ = 0;
+  uint64_t malformed_ = 0, invalid_state_ = 0, ignored_interned_ = 0, missing_names_ = 0, broken_stacks_ = 0;
+  uint64_t records_lost_ = 0, samples_skipped_ = 0, annotations_left_out_ = 0, legacy_left_out_ = 0;
+};
+
+const std::array<std::pair<uint32_t, PftraceReader::AddPart>, 3> PftraceReader::kBefore = {{
+    {pft::Packet::kClockSnapshot, &PftraceReader::add_clocks},
+    {pft::Packet::kDefaults, &PftraceReader::add_defaults},
+    {pft::Packet::kInternedData, &PftraceReader::add_interned},
+}};
+
+const std::array<std::pair<uint32_t, PftraceReader::AddPart>, 8> PftraceReader::kParts = {{
+    {pft::Packet::kTrackDescriptor, &PftraceReader::add_descriptor},
+    {pft::Packet::kProcessTree, &PftraceReader::add_process_tree},
+    {pft::Packet::kThreadDescriptor, &PftraceReader::add_thread_descriptor},
+    {pft::Packet::kTrackEvent, &PftraceReader::add_event},
+    {pft::Packet::kPerfSample, &PftraceReader::add_perf_sample},
+    {pft::Packet::kStackSample, &PftraceReader::add_stack_sample},
+    {pft::Packet::kStreamingProfile, &PftraceReader::add_streaming_profile},
+    {pft::Packet::kProcessDescriptor, &PftraceReader::add_process_descriptor},
+}};
+
+}  // namespace
+
+Result<Profile> read_pftrace(Input input, const ReadOptions& options) {
+  auto stream = TRY(InputStream::open(std::move(input), options));
+  return PftraceReader(std::move(stream), options).read();
+}
+
+}  // namespace cprof::format
