@@ -160,12 +160,16 @@ class StackMaker {
     return location;
   }
 
-  ThreadId thread_of(const Slice& slice) const {
+  ThreadId thread_of(const Slice& slice) {
     if (slice.thread.valid() || !slice.track.valid()) return slice.thread;
     const profile::Track& track = profile_.tracks[slice.track.index()];
     if (track.thread.valid()) return track.thread;
-    const bool is_known = track.process.valid() && track.process.index() < first_thread_.size();
-    return is_known ? first_thread_[track.process.index()] : ThreadId();
+    if (!track.process.valid()) return {};
+    if (track.process.index() >= first_thread_.size()) first_thread_.resize(track.process.index() + 1);
+    ThreadId& first = first_thread_[track.process.index()];
+    const profile::Process& process = profile_.processes[track.process.index()];
+    if (!first.valid()) first = builder_.add_thread(track.process, process.pid, profile_.text(process.name));
+    return first;
   }
 
   profile::ProfileBuilder& builder_;

@@ -31,7 +31,8 @@ std::vector<LaneSlice> slice_lanes(const profile::Profile& profile);
 uint64_t nest_slices(profile::Profile& profile);
 
 // Stacks for the views and formats that know no slices: every slice's self time (its duration without those of its
-// children) as an aggregate of the metric "wall", on its thread; slices of a process's track count on its first thread.
+// children) as an aggregate of the metric "wall", on its thread; slices of a process's track count on its first thread (its
+// main thread, made, when it has none).
 // For profiles that have neither samples nor values; others stay as they are, since their stacks already say it. Slices
 // that all last 0 ns are said in the diagnostics.
 void add_slice_stacks(profile::ProfileBuilder& builder);

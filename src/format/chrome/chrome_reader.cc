@@ -308,21 +308,20 @@ class ChromeReader {
     if (category == kSampleCategory) return add_sample(event);
     const auto time = time_of(event);
     if (!time) return;
-    const ThreadId thread = tasks_.thread(event);
     stacks_left_out_ += event.frame != profile::kNoText || !event.stack.empty();
     const bool is_of_thread = event.scope != 'p' && event.scope != 'g';
-    builder_.profile().marks.push_back({.thread = is_of_thread ? thread : ThreadId(),
+    builder_.profile().marks.push_back({.thread = is_of_thread ? tasks_.thread(event) : ThreadId(),
                                         .name = name_of_event(event),
                                         .category = event.category,
                                         .time_ns = static_cast<uint64_t>(*time),
-                                        .track = is_of_thread ? TrackId() : mark_track(event.scope, thread),
+                                        .track = is_of_thread ? TrackId() : mark_track(event),
                                         .labels = labels()});
   }
 
-  TrackId mark_track(char scope, ThreadId thread) {
+  TrackId mark_track(const TraceEvent& event) {
     Profile& profile = builder_.profile();
-    const bool is_global = scope == 'g';
-    const ProcessId process = is_global ? ProcessId() : profile.threads[thread.index()].process;
+    const bool is_global = event.scope == 'g';
+    const ProcessId process = is_global ? ProcessId() : tasks_.process(event);
     auto [it, is_new] = mark_tracks_.try_emplace(process, TrackId(profile.tracks.size()));
     if (is_new) profile.tracks.push_back({.name = builder_.intern(is_global ? "global marks" : "marks"), .process = process});
     return it->second;
@@ -346,7 +345,7 @@ class ChromeReader {
   void add_counter(const TraceEvent& event) {
     const auto time = time_of(event);
     if (!time) return;
-    const ProcessId process = builder_.profile().threads[tasks_.thread(event).index()].process;
+    const ProcessId process = tasks_.process(event);
     for (size_t i = 0; i < parser_.argument_count(); ++i) {
       const Argument argument = parser_.argument(i);
       const auto value = real_number(argument.text);
@@ -423,10 +422,17 @@ class ChromeReader {
     if (!has_anything) return fail(no_events());
     std::ranges::stable_sort(profile.marks, {}, &profile::Mark::time_ns);
     std::ranges::stable_sort(profile.counters, {}, &profile::CounterValue::time_ns);
+    if (own_.is_own()) take_off_categories();
     moved_ = timeline::nest_slices(profile);
     timeline::add_slice_stacks(builder_);
     note_losses(counts);
     return builder_.take();
+  }
+
+  void take_off_categories() {
+    const StringId usual = builder_.intern(chrome::kSliceCategory), async = builder_.intern(chrome::kAsyncCategory);
+    for (Slice& slice : builder_.profile().slices)
+      if (slice.category == usual || slice.category == async) slice.category = profile::kNoText;
   }
 
   std::string no_events() const {

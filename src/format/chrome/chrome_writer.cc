@@ -246,7 +246,7 @@ class ChromeWriter {
     if (is_too_late(slice.start_ns, slice.duration_ns)) return;
     const Task task = slice.track.valid() ? task_of(profile_.tracks[slice.track.index()]) : task_of(slice.thread);
     const std::string_view category = profile_.text(slice.category);
-    begin_event(slice.is_open ? "B" : "X", profile_.text(slice.name), category.empty() ? "function" : category, task);
+    begin_event(slice.is_open ? "B" : "X", profile_.text(slice.name), category.empty() ? chrome::kSliceCategory : category, task);
     time("ts", slice.start_ns);
     if (!slice.is_open) time("dur", slice.duration_ns);
     write_labels(slice.labels);
@@ -280,7 +280,7 @@ class ChromeWriter {
   }
 
   void write_async(std::string_view phase, const Slice& slice, uint64_t time_ns, const Async& async) {
-    begin_event(phase, profile_.text(slice.name), async.category.empty() ? "async" : async.category, async.task);
+    begin_event(phase, profile_.text(slice.name), async.category.empty() ? chrome::kAsyncCategory : async.category, async.task);
     time("ts", time_ns);
     member("id", fmt::format("0x{:x}", async.id));
     member_if("scope", async.scope);
@@ -294,7 +294,7 @@ class ChromeWriter {
                              [&](const timeline::FrameSlice& slice) {
                                if (is_too_late(slice.end_ns)) return;
                                const std::string_view name = walker_.frame(slice.location, slice.line).name;
-                               begin_event("X", name, "function", task_of(slice.thread));
+                               begin_event("X", name, chrome::kSliceCategory, task_of(slice.thread));
                                time("ts", slice.start_ns);
                                time("dur", slice.end_ns - slice.start_ns);
                                json_.key("sampled");

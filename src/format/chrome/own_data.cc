@@ -56,15 +56,19 @@ MetricId OwnData::metric(StringId name) {
   return it->second;
 }
 
+bool OwnData::is_own() const {
+  const auto tool = texts_.find("tool");
+  return tool != texts_.end() && tool->second.starts_with(kOwnTool);
+}
+
 void OwnData::apply() {
   profile::Profile& profile = builder_.profile();
   RunInfo& run = profile.run;
-  const auto tool = texts_.find("tool");
-  if (tool == texts_.end() || !tool->second.starts_with(kOwnTool)) {
+  if (!is_own()) {
     for (const auto& [key, text] : texts_) run.comments.push_back(fmt::format("{}: {}", key, text));
     return;
   }
-  run.tool = tool->second;
+  run.tool = texts_.at("tool");
   struct TextField {
     std::string_view key;
     std::string RunInfo::* into;

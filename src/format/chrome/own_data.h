@@ -12,6 +12,8 @@
 namespace cprof::format::chrome {
 
 inline constexpr std::string_view kOwnTool = "cprof";
+// The categories that our writer gives to slices without one.
+inline constexpr std::string_view kSliceCategory = "function", kAsyncCategory = "async";
 
 class OwnData {
  public:
@@ -20,6 +22,7 @@ class OwnData {
   // The object whose opening bracket was the newest token. Gives its last token, kEnd or kBad.
   JsonTokenizer::Token parse(JsonTokenizer& json);
 
+  bool is_own() const;  // the trace is one of ours
   // Fills in the run and the units of counters. After everything was read.
   void apply();
   // The metric of that name: as told, else a count. "" is "samples".

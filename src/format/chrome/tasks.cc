@@ -27,6 +27,10 @@ ThreadId Tasks::thread(TaskKey pid, TaskKey tid) {
   return last_ = it->second;
 }
 
+ProcessId Tasks::process(const TraceEvent& event) {
+  return event.process ? process(*event.process) : builder_.profile().threads[thread(event).index()].process;
+}
+
 ThreadId Tasks::thread(const TraceEvent& event) {
   if (event.process) return thread(*event.process, event.thread.value_or(*event.process));
   if (!event.thread) return thread(TaskKey{}, TaskKey{});

@@ -16,6 +16,7 @@ class Tasks {
 
   profile::ProcessId process(TaskKey pid);
   profile::ThreadId thread(TaskKey pid, TaskKey tid);
+  profile::ProcessId process(const TraceEvent& event);
   // Of an event: without a pid the thread that has that tid, without a tid the main thread.
   profile::ThreadId thread(const TraceEvent& event);
 

@@ -17,9 +17,6 @@ namespace {
 using profile::CallSiteId;
 using profile::FrameKind;
 using profile::LocationId;
-using protozero::pbf_reader;
-
-std::string_view text_of(protozero::data_view view) { return {view.data(), view.size()}; }
 
 std::string hex_of(std::string_view bytes) {
   std::string hex;
@@ -70,7 +67,7 @@ void InternedState::clear() {
   counters_.clear();
 }
 
-void InternedState::add(pbf_reader interned) {
+void InternedState::add(ProtoFields interned) {
   while (interned.next()) {
     const uint32_t field = interned.tag();
     if (interned.wire_type() != protozero::pbf_wire_type::length_delimited) {
@@ -102,9 +99,9 @@ void InternedState::add(pbf_reader interned) {
       }
       case pft::Interned::kCounters: {
         StringId name = profile::kNoText;
-        for (pbf_reader c = interned.get_message(); c.next();) {
+        for (ProtoFields c = interned.get_message(); c.next();) {
           if (c.tag() == pft::Interned::kIid) iid = c.get_uint64();
-          else if (c.tag() == pft::StackSample::kName) name = locations_.builder().intern(text_of(c.get_view()));
+          else if (c.tag() == pft::StackSample::kName) name = locations_.builder().intern(c.get_text());
           else c.skip();
         }
         define(counters_, iid, name);
@@ -115,19 +112,19 @@ void InternedState::add(pbf_reader interned) {
   }
 }
 
-void InternedState::add_text(uint32_t field, pbf_reader fields) {
+void InternedState::add_text(uint32_t field, ProtoFields fields) {
   uint64_t iid = 0;
   std::string_view text;
   while (fields.next()) {
     if (fields.tag() == pft::Interned::kIid) iid = fields.get_uint64();
-    else if (fields.tag() == pft::Interned::kStr) text = text_of(fields.get_view());
+    else if (fields.tag() == pft::Interned::kStr) text = fields.get_text();
     else fields.skip();
   }
   const bool is_build_id = field == pft::Interned::kBuildIds;
   if (iid) texts_[field].try_emplace(iid, locations_.builder().intern(is_build_id ? hex_of(text) : std::string(text)));
 }
 
-void InternedState::add_mapping(pbf_reader fields) {
+void InternedState::add_mapping(ProtoFields fields) {
   uint64_t iid = 0;
   Mapping row;
   while (fields.next()) {
@@ -139,8 +136,7 @@ void InternedState::add_mapping(pbf_reader fields) {
       case pft::Mapping::kLoadBias: row.load_bias = fields.get_uint64(); break;
       case pft::Mapping::kExactOffset: row.exact_offset = fields.get_uint64(); break;
       case pft::Mapping::kPath:
-        if (fields.wire_type() == protozero::pbf_wire_type::varint) row.path.push_back(fields.get_uint64());
-        else for (uint64_t part : fields.get_packed_uint64()) row.path.push_back(part);
+        fields.for_each_uint64([&](uint64_t part) { row.path.push_back(part); });
         break;
       default: fields.skip();
     }
@@ -148,7 +144,7 @@ void InternedState::add_mapping(pbf_reader fields) {
   define(mappings_, iid, std::move(row));
 }
 
-void InternedState::add_frame(pbf_reader fields) {
+void InternedState::add_frame(ProtoFields fields) {
   uint64_t iid = 0;
   Frame row;
   while (fields.next()) {
@@ -166,19 +162,18 @@ void InternedState::add_frame(pbf_reader fields) {
   define(frames_, iid, row);
 }
 
-void InternedState::add_callstack(pbf_reader fields) {
+void InternedState::add_callstack(ProtoFields fields) {
   uint64_t iid = 0;
   Callstack row;
   while (fields.next()) {
     if (fields.tag() == pft::Callstack::kIid) iid = fields.get_uint64();
-    else if (fields.tag() != pft::Callstack::kFrameIds) fields.skip();
-    else if (fields.wire_type() == protozero::pbf_wire_type::varint) row.frames.push_back(fields.get_uint64());
-    else for (uint64_t frame : fields.get_packed_uint64()) row.frames.push_back(frame);
+    else if (fields.tag() == pft::Callstack::kFrameIds) fields.for_each_uint64([&](uint64_t id) { row.frames.push_back(id); });
+    else fields.skip();
   }
   define(callstacks_, iid, std::move(row));
 }
 
-SampleTask InternedState::read_task(pbf_reader fields, uint64_t& iid) {
+SampleTask InternedState::read_task(ProtoFields fields, uint64_t& iid) {
   SampleTask task;
   while (fields.next()) {
     switch (fields.tag()) {
@@ -191,7 +186,7 @@ SampleTask InternedState::read_task(pbf_reader fields, uint64_t& iid) {
   return task;
 }
 
-SampleExecution InternedState::read_execution(pbf_reader fields, uint64_t& iid) {
+SampleExecution InternedState::read_execution(ProtoFields fields, uint64_t& iid) {
   SampleExecution execution;
   while (fields.next()) {
     switch (fields.tag()) {
@@ -321,7 +316,7 @@ LocationId InternedState::make_location(std::span<const Frame* const> outermost_
   return locations_.location(key);
 }
 
-TraceStack InternedState::inline_stack(pbf_reader callstack) {
+TraceStack InternedState::inline_stack(ProtoFields callstack) {
   auto& builder = locations_.builder();
   std::vector<LocationId> locations;
   while (callstack.next()) {
@@ -331,10 +326,10 @@ TraceStack InternedState::inline_stack(pbf_reader callstack) {
     }
     profile::Function function;
     uint32_t line_number = 0;
-    for (pbf_reader f = callstack.get_message(); f.next();) {
+    for (ProtoFields f = callstack.get_message(); f.next();) {
       switch (f.tag()) {
-        case pft::StackSample::kFrameName: function.name = builder.intern(text_of(f.get_view())); break;
-        case pft::StackSample::kFrameFile: function.file = builder.intern(text_of(f.get_view())); break;
+        case pft::StackSample::kFrameName: function.name = builder.intern(f.get_text()); break;
+        case pft::StackSample::kFrameFile: function.file = builder.intern(f.get_text()); break;
         case pft::StackSample::kFrameLine: line_number = f.get_uint32(); break;
         default: f.skip();
       }

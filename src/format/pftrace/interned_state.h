@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include <protozero/pbf_reader.hpp>
 
+#include "format/pftrace/proto_fields.h"
 #include "profile/builder.h"
 
 namespace cprof::format {
@@ -56,22 +56,21 @@ class InternedState {
  public:
   explicit InternedState(TraceLocations& locations) : locations_(locations) {}
 
-  void add(protozero::pbf_reader interned);
+  void add(ProtoFields interned);
   void clear();
 
   // Nothing when the id is not defined.
   std::optional<StringId> text(uint32_t field, uint64_t iid) const;
   TraceStack stack(uint64_t iid);
-  TraceStack inline_stack(protozero::pbf_reader callstack);
+  TraceStack inline_stack(ProtoFields callstack);
   SampleTask task(uint64_t iid) const;
   SampleExecution execution(uint64_t iid) const;
   StringId counter(uint64_t iid) const;
 
-  static SampleTask read_task(protozero::pbf_reader fields, uint64_t& iid);
-  static SampleExecution read_execution(protozero::pbf_reader fields, uint64_t& iid);
+  static SampleTask read_task(ProtoFields fields, uint64_t& iid);
+  static SampleExecution read_execution(ProtoFields fields, uint64_t& iid);
 
  private:
-  using pbf_reader = protozero::pbf_reader;
   struct Mapping {
     uint64_t build_id = 0, start = 0, end = 0, load_bias = 0, exact_offset = 0;
     std::vector<uint64_t> path;
@@ -88,10 +87,10 @@ class InternedState {
     bool is_made = false;
   };
 
-  void add_text(uint32_t field, pbf_reader fields);
-  void add_mapping(pbf_reader fields);
-  void add_frame(pbf_reader fields);
-  void add_callstack(pbf_reader fields);
+  void add_text(uint32_t field, ProtoFields fields);
+  void add_mapping(ProtoFields fields);
+  void add_frame(ProtoFields fields);
+  void add_callstack(ProtoFields fields);
   TraceStack make_stack(const std::vector<uint64_t>& frames);
   profile::LocationId make_location(std::span<const Frame* const> outermost_first);
   const Mapping* mapping(uint64_t iid);

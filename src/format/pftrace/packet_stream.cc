@@ -10,12 +10,12 @@
 #include <optional>
 
 #include "format/pftrace/pftrace_fields.h"
+#include "format/pftrace/proto_fields.h"
 
 namespace cprof::format {
 namespace {
 
 using protozero::data_view;
-using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
 constexpr size_t kMaxVarint = 10;
@@ -140,7 +140,7 @@ Result<void> PacketStream::for_each(const std::function<void(data_view)>& on_pac
 Result<void> PacketStream::packet(std::span<const std::byte> bytes, const std::function<void(data_view)>& on_packet) {
   const data_view view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   try {
-    for (pbf_reader fields(view); fields.next();) {
+    for (ProtoFields fields(view); fields.next();) {
       const bool is_zlib = fields.tag() == pft::Packet::kCompressedPackets, is_zstd = fields.tag() == pft::Packet::kZstdPackets;
       if ((is_zlib || is_zstd) && fields.wire_type() == pbf_wire_type::length_delimited)
         return unpack(fields.get_view(), is_zstd, on_packet);
@@ -172,7 +172,7 @@ Result<void> PacketStream::unpack(data_view packed, bool is_zstd, const std::fun
         unpacked_bytes_ > kFreeUnpacked + packed_bytes_ * options_.max_ratio)
       return std::unexpected(broken("compressed packets unpack to more than is allowed (--max-input)"));
   }
-  for (pbf_reader trace{data_view(bytes.data(), bytes.size())}; trace.next();) {
+  for (ProtoFields trace{data_view(bytes.data(), bytes.size())}; trace.next();) {
     if (trace.tag() == pft::Trace::kPacket && trace.wire_type() == pbf_wire_type::length_delimited) on_packet(trace.get_view());
     else trace.skip();
   }

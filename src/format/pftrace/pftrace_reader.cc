@@ -14,6 +14,7 @@
 #include "format/pftrace/packet_stream.h"
 #include "format/pftrace/pftrace.h"
 #include "format/pftrace/pftrace_fields.h"
+#include "format/pftrace/proto_fields.h"
 #include "format/pftrace/trace_clocks.h"
 #include "format/pftrace/trace_tracks.h"
 #include "timeline/slice_lanes.h"
@@ -27,13 +28,10 @@ using profile::Profile;
 using profile::StackEnd;
 using profile::ThreadId;
 using protozero::data_view;
-using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
 constexpr size_t kMaxAnnotations = 32;
 constexpr size_t kFreeLabelBytes = size_t{8} << 20;
-
-std::string_view text_of(data_view view) { return {view.data(), view.size()}; }
 
 // Microseconds as nanoseconds, at the limit where they would leave 64 bits.
 uint64_t from_us(int64_t us) {
@@ -68,12 +66,20 @@ struct Packet {
   uint32_t sequence = 0, flags = 0;
   std::optional<uint32_t> clock;
   bool is_after_loss = false;
-  std::map<uint32_t, data_view> parts;
+  std::vector<std::pair<uint32_t, data_view>> parts;  // by field
+
+  const data_view* part(uint32_t field) const {
+    const auto found = std::ranges::find(parts, field, &std::pair<uint32_t, data_view>::first);
+    return found == parts.end() ? nullptr : &found->second;
+  }
 };
 
-Packet parts_of(data_view bytes) {
-  Packet packet;
-  for (pbf_reader fields(bytes); fields.next();) {
+void take_apart(data_view bytes, Packet& packet) {
+  std::vector<std::pair<uint32_t, data_view>> parts = std::move(packet.parts);  // its memory serves again
+  parts.clear();
+  packet = {};
+  packet.parts = std::move(parts);
+  for (ProtoFields fields(bytes); fields.next();) {
     switch (fields.tag()) {
       case pft::Packet::kTimestamp: packet.timestamp = fields.get_uint64(); break;
       case pft::Packet::kSequenceId: packet.sequence = fields.get_uint32(); break;
@@ -85,11 +91,10 @@ Packet parts_of(data_view bytes) {
       case pft::Packet::kClockId: packet.clock = fields.get_uint32(); break;
       default:
         if (const uint32_t field = fields.tag(); fields.wire_type() == pbf_wire_type::length_delimited)
-          packet.parts[field] = fields.get_view();
+          packet.parts.emplace_back(field, fields.get_view());
         else fields.skip();
     }
   }
-  return packet;
 }
 
 StackEnd end_of_error(uint32_t error) {
@@ -115,7 +120,8 @@ class PftraceReader {
  private:
   void add_packet(data_view bytes) {
     bytes_ += bytes.size();
-    const Packet packet = parts_of(bytes);
+    Packet& packet = packet_;
+    take_apart(bytes, packet);
     Sequence& sequence = sequence_of(packet.sequence);
     if (packet.is_after_loss) sequence.is_valid = false;
     if (packet.flags & pft::Packet::kCleared) {
@@ -124,17 +130,17 @@ class PftraceReader {
     }
     const bool needs_state = packet.flags & pft::Packet::kNeeds;
     for (const auto& [field, add] : kBefore)
-      if (const auto part = packet.parts.find(field); part != packet.parts.end()) (this->*add)(packet, sequence, part->second);
+      if (const data_view* part = packet.part(field)) (this->*add)(packet, sequence, *part);
     if (needs_state && !sequence.is_valid) {
       ++invalid_state_;
       return;
     }
     bool is_known = false;
     for (const auto& [field, add] : kParts) {
-      const auto part = packet.parts.find(field);
-      if (part == packet.parts.end()) continue;
+      const data_view* part = packet.part(field);
+      if (!part) continue;
       is_known = true;
-      (this->*add)(packet, sequence, part->second);
+      (this->*add)(packet, sequence, *part);
     }
     for (const auto& part : packet.parts) has_other_data_ |= !is_known && part.first != pft::Packet::kInternedData;
   }
@@ -150,11 +156,11 @@ class PftraceReader {
   }
 
   void add_clocks(const Packet& packet, Sequence&, data_view bytes) {
-    clocks_.add_snapshot(packet.sequence, pbf_reader(bytes));
+    clocks_.add_snapshot(packet.sequence, ProtoFields(bytes));
   }
 
   void add_defaults(const Packet&, Sequence& sequence, data_view bytes) {
-    for (pbf_reader fields(bytes); fields.next();) {
+    for (ProtoFields fields(bytes); fields.next();) {
       switch (fields.tag()) {
         case pft::Defaults::kClockId: sequence.clock = fields.get_uint32(); break;
         case pft::Defaults::kTrackEvent: add_event_defaults(sequence, fields.get_message()); break;
@@ -165,7 +171,7 @@ class PftraceReader {
     }
   }
 
-  void add_event_defaults(Sequence& sequence, pbf_reader fields) {
+  void add_event_defaults(Sequence& sequence, ProtoFields fields) {
     sequence.extra_tracks.clear();
     sequence.extra_double_tracks.clear();
     while (fields.next()) {
@@ -184,7 +190,7 @@ class PftraceReader {
     return it->second;
   }
 
-  SampleMetric perf_metric(pbf_reader defaults) {
+  SampleMetric perf_metric(ProtoFields defaults) {
     uint64_t period = 0, frequency = 0;
     uint32_t counter = 1;
     std::string_view name;
@@ -193,15 +199,15 @@ class PftraceReader {
         defaults.skip();
         continue;
       }
-      for (pbf_reader t = defaults.get_message(); t.next();) {
+      for (ProtoFields t = defaults.get_message(); t.next();) {
         switch (t.tag()) {
           case pft::Defaults::kPeriod: period = t.get_uint64(); break;
           case pft::Defaults::kFrequency: frequency = t.get_uint64(); break;
           case pft::Defaults::kCounter: counter = t.get_uint32(); break;
-          case pft::Defaults::kName: name = text_of(t.get_view()); break;
+          case pft::Defaults::kName: name = t.get_text(); break;
           case pft::Defaults::kTracepoint:
-            for (pbf_reader p = t.get_message(); p.next();) {
-              if (p.tag() == pft::Defaults::kTracepointName && name.empty()) name = text_of(p.get_view());
+            for (ProtoFields p = t.get_message(); p.next();) {
+              if (p.tag() == pft::Defaults::kTracepointName && name.empty()) name = p.get_text();
               else p.skip();
             }
             break;
@@ -226,7 +232,7 @@ class PftraceReader {
     return {metric(name, is_time ? "nanoseconds" : "count", period, is_time), weight};
   }
 
-  void add_stack_defaults(Sequence& sequence, pbf_reader defaults) {
+  void add_stack_defaults(Sequence& sequence, ProtoFields defaults) {
     sequence.followers.clear();
     while (defaults.next()) {
       switch (defaults.tag()) {
@@ -237,13 +243,13 @@ class PftraceReader {
     }
   }
 
-  SampleMetric stack_metric(pbf_reader descriptor) {
+  SampleMetric stack_metric(ProtoFields descriptor) {
     constexpr std::array<std::string_view, 5> kUnits = {"count", "nanoseconds", "cycles", "instructions", "bytes"};
     std::string_view name = "samples", unit = "count";
     while (descriptor.next()) {
       switch (descriptor.tag()) {
-        case pft::StackSample::kName: name = text_of(descriptor.get_view()); break;
-        case pft::StackSample::kUnitText: unit = text_of(descriptor.get_view()); break;
+        case pft::StackSample::kName: name = descriptor.get_text(); break;
+        case pft::StackSample::kUnitText: unit = descriptor.get_text(); break;
         case pft::StackSample::kUnit: {
           const uint32_t number = descriptor.get_uint32();
           if (number < kUnits.size()) unit = kUnits[number];
@@ -256,7 +262,7 @@ class PftraceReader {
   }
 
   void add_interned(const Packet&, Sequence& sequence, data_view bytes) {
-    if (sequence.is_valid) sequence.state.add(pbf_reader(bytes));
+    if (sequence.is_valid) sequence.state.add(ProtoFields(bytes));
     else ++ignored_interned_;
   }
 
@@ -279,12 +285,12 @@ class PftraceReader {
     return time_ns;
   }
 
-  void add_descriptor(const Packet&, Sequence&, data_view bytes) { tracks_.describe(pbf_reader(bytes)); }
+  void add_descriptor(const Packet&, Sequence&, data_view bytes) { tracks_.describe(ProtoFields(bytes)); }
 
   void add_process_tree(const Packet&, Sequence&, data_view bytes) {
     using namespace pft::ProcessTree;
     std::vector<data_view> threads;
-    for (pbf_reader tree(bytes); tree.next();) {
+    for (ProtoFields tree(bytes); tree.next();) {
       if (tree.tag() == kThreads) threads.push_back(tree.get_view());
       else if (tree.tag() == kProcesses) add_process(tree.get_message());
       else tree.skip();
@@ -292,11 +298,11 @@ class PftraceReader {
     for (data_view thread : threads) {
       int32_t tid = 0, pid = 0;
       std::string_view name;
-      for (pbf_reader t(thread); t.next();) {
+      for (ProtoFields t(thread); t.next();) {
         switch (t.tag()) {
           case kTid: tid = t.get_int32(); break;
           case kProcessId: pid = t.get_int32(); break;
-          case kName: name = text_of(t.get_view()); break;
+          case kName: name = t.get_text(); break;
           default: t.skip();
         }
       }
@@ -304,12 +310,12 @@ class PftraceReader {
     }
   }
 
-  void add_process(pbf_reader fields) {
+  void add_process(ProtoFields fields) {
     int32_t pid = 0;
     std::string_view program;
     while (fields.next()) {
       if (fields.tag() == pft::ProcessTree::kPid) pid = fields.get_int32();
-      else if (fields.tag() == pft::ProcessTree::kCommandLine && program.empty()) program = text_of(fields.get_view());
+      else if (fields.tag() == pft::ProcessTree::kCommandLine && program.empty()) program = fields.get_text();
       else fields.skip();
     }
     tracks_.name_process(pid, program.substr(program.rfind('/') + 1));
@@ -318,9 +324,9 @@ class PftraceReader {
   void add_process_descriptor(const Packet&, Sequence&, data_view bytes) {
     int32_t pid = 0;
     std::string_view name;
-    for (pbf_reader fields(bytes); fields.next();) {
+    for (ProtoFields fields(bytes); fields.next();) {
       if (fields.tag() == pft::TrackDescriptor::kProcessPid) pid = fields.get_int32();
-      else if (fields.tag() == pft::TrackDescriptor::kProcessName) name = text_of(fields.get_view());
+      else if (fields.tag() == pft::TrackDescriptor::kProcessName) name = fields.get_text();
       else fields.skip();
     }
     tracks_.name_process(pid, name);
@@ -330,11 +336,11 @@ class PftraceReader {
     using namespace pft::TrackDescriptor;
     std::string_view name;
     sequence.has_thread = true;
-    for (pbf_reader fields(bytes); fields.next();) {
+    for (ProtoFields fields(bytes); fields.next();) {
       switch (fields.tag()) {
         case kThreadPid: sequence.pid = fields.get_int32(); break;
         case kThreadTid: sequence.tid = fields.get_int32(); break;
-        case kThreadName: name = text_of(fields.get_view()); break;
+        case kThreadName: name = fields.get_text(); break;
         case kThreadReferenceUs: sequence.reference_us = fields.get_int64(); break;
         default: fields.skip();
       }
@@ -355,26 +361,13 @@ class PftraceReader {
     std::optional<int32_t> pid, tid;
   };
 
-  static void take_numbers(pbf_reader& fields, std::vector<double>& into) {
-    if (fields.wire_type() == pbf_wire_type::varint) return into.push_back(static_cast<double>(fields.get_int64()));
-    for (int64_t value : fields.get_packed_int64()) into.push_back(static_cast<double>(value));
-  }
-  static void take_doubles(pbf_reader& fields, std::vector<double>& into) {
-    if (fields.wire_type() == pbf_wire_type::fixed64) return into.push_back(fields.get_double());
-    for (double value : fields.get_packed_double()) into.push_back(value);
-  }
-  static void take_ids(pbf_reader& fields, std::vector<uint64_t>& into) {
-    if (fields.wire_type() == pbf_wire_type::varint) return into.push_back(fields.get_uint64());
-    for (uint64_t value : fields.get_packed_uint64()) into.push_back(value);
-  }
-
   StringId interned(const Sequence& sequence, uint32_t field, uint64_t iid) {
     const auto text = sequence.state.text(field, iid);
     missing_names_ += !text;
     return text.value_or(profile::kNoText);
   }
 
-  Event read_event(Sequence& sequence, pbf_reader fields) {
+  Event read_event(Sequence& sequence, ProtoFields fields) {
     using namespace pft::TrackEvent;
     Event event;
     labels_.clear();
@@ -382,22 +375,22 @@ class PftraceReader {
       switch (fields.tag()) {
         case kType: event.type = fields.get_uint32(); break;
         case kTrackUuid: event.track = fields.get_uint64(); break;
-        case kName: event.name = builder_.intern(text_of(fields.get_view())); break;
+        case kName: event.name = builder_.intern(fields.get_text()); break;
         case kNameIid: event.name = interned(sequence, pft::Interned::kEventNames, fields.get_uint64()); break;
-        case kCategories: take_category(event, builder_.intern(text_of(fields.get_view()))); break;
+        case kCategories: take_category(event, builder_.intern(fields.get_text())); break;
         case kCategoryIids: {
-          std::vector<uint64_t> ids;
-          take_ids(fields, ids);
-          for (uint64_t id : ids) take_category(event, interned(sequence, pft::Interned::kCategories, id));
+          fields.for_each_uint64([&](uint64_t id) { take_category(event, interned(sequence, pft::Interned::kCategories, id)); });
           break;
         }
         case kDebugAnnotations: add_label(sequence, fields.get_message()); break;
         case kCounterValue: event.value = static_cast<double>(fields.get_int64()); break;
         case kDoubleValue: event.value = fields.get_double(); break;
-        case kExtraValues: take_numbers(fields, event.extra_values); break;
-        case kExtraDoubles: take_doubles(fields, event.extra_doubles); break;
-        case kExtraTracks: take_ids(fields, event.extra_tracks); break;
-        case kExtraDoubleTracks: take_ids(fields, event.extra_double_tracks); break;
+        case kExtraValues:
+          fields.for_each_uint64([&](uint64_t value) { event.extra_values.push_back(static_cast<double>(static_cast<int64_t>(value))); });
+          break;
+        case kExtraDoubles: fields.for_each_double([&](double value) { event.extra_doubles.push_back(value); }); break;
+        case kExtraTracks: fields.for_each_uint64([&](uint64_t id) { event.extra_tracks.push_back(id); }); break;
+        case kExtraDoubleTracks: fields.for_each_uint64([&](uint64_t id) { event.extra_double_tracks.push_back(id); }); break;
         case kDeltaUs: event.delta_us = fields.get_int64(); break;
         case kAbsoluteUs: event.absolute_us = fields.get_int64(); break;
         case kLegacy: read_legacy(event, sequence, fields.get_message()); break;
@@ -411,7 +404,7 @@ class PftraceReader {
     if (event.category == profile::kNoText) event.category = category;
   }
 
-  void read_legacy(Event& event, const Sequence& sequence, pbf_reader fields) {
+  void read_legacy(Event& event, const Sequence& sequence, ProtoFields fields) {
     using namespace pft::LegacyEvent;
     while (fields.next()) {
       switch (fields.tag()) {
@@ -425,7 +418,7 @@ class PftraceReader {
     }
   }
 
-  void add_label(const Sequence& sequence, pbf_reader fields) {
+  void add_label(const Sequence& sequence, ProtoFields fields) {
     using namespace pft::DebugAnnotation;
     if (labels_.size() == kMaxAnnotations) return;
     profile::Label label;
@@ -434,14 +427,14 @@ class PftraceReader {
     const auto take_number = [&](int64_t number) { label.number = number, label.is_number = has_value = true; };
     while (fields.next()) {
       switch (fields.tag()) {
-        case kName: label.key = builder_.intern(text_of(fields.get_view())); break;
+        case kName: label.key = builder_.intern(fields.get_text()); break;
         case kNameIid: label.key = interned(sequence, pft::Interned::kAnnotationNames, fields.get_uint64()); break;
         case kBool: take(builder_.intern(fields.get_bool() ? "true" : "false")); break;
         case kInt: take_number(fields.get_int64()); break;
         case kPointer:
         case kUint: take_number(static_cast<int64_t>(fields.get_uint64())); break;
         case kDouble: take(builder_.intern(fmt::format("{}", fields.get_double()))); break;
-        case kString: take(builder_.intern(text_of(fields.get_view()))); break;
+        case kString: take(builder_.intern(fields.get_text())); break;
         case kStringIid: take(interned(sequence, pft::Interned::kAnnotationStrings, fields.get_uint64())); break;
         default: fields.skip();
       }
@@ -468,7 +461,7 @@ class PftraceReader {
   }
 
   void add_event(const Packet& packet, Sequence& sequence, data_view bytes) {
-    const Event event = read_event(sequence, pbf_reader(bytes));
+    const Event event = read_event(sequence, ProtoFields(bytes));
     const auto time = event_time(packet, sequence, event);
     if (!time) return;
     Edge edge{.time_ns = static_cast<int64_t>(*time), .name = event.name, .category = event.category, .labels = label_set()};
@@ -546,7 +539,7 @@ class PftraceReader {
     uint64_t callstack = 0, lost = 0;
     bool is_skipped = false;
     StackEnd end = StackEnd::kComplete;
-    for (pbf_reader fields(bytes); fields.next();) {
+    for (ProtoFields fields(bytes); fields.next();) {
       switch (fields.tag()) {
         case kCpu: execution.cpu = fields.get_uint32(); break;
         case kPid: task.pid = static_cast<int32_t>(fields.get_uint32()); break;
@@ -580,7 +573,7 @@ class PftraceReader {
     int64_t weight = 1;
     std::vector<int64_t> followers;
     uint64_t iid = 0;
-    for (pbf_reader fields(bytes); fields.next();) {
+    for (ProtoFields fields(bytes); fields.next();) {
       switch (fields.tag()) {
         case kTask: task = InternedState::read_task(fields.get_message(), iid); break;
         case kTaskIid: task = sequence.state.task(fields.get_uint64()); break;
@@ -592,8 +585,7 @@ class PftraceReader {
         case kPrimaryIid: primary = named_metric(sequence.state.counter(fields.get_uint64())); break;
         case kWeight: weight = fields.get_int64(); break;
         case kFollowerWeights:
-          if (fields.wire_type() == pbf_wire_type::varint) followers.push_back(fields.get_int64());
-          else for (int64_t value : fields.get_packed_int64()) followers.push_back(value);
+          fields.for_each_uint64([&](uint64_t value) { followers.push_back(static_cast<int64_t>(value)); });
           break;
         default: fields.skip();
       }
@@ -613,12 +605,11 @@ class PftraceReader {
   void add_streaming_profile(const Packet&, Sequence& sequence, data_view bytes) {
     std::vector<uint64_t> stacks;
     std::vector<int64_t> deltas;
-    for (pbf_reader fields(bytes); fields.next();) {
-      if (fields.tag() == pft::StreamingProfile::kCallstackIids) take_ids(fields, stacks);
-      else if (fields.tag() == pft::StreamingProfile::kDeltasUs && fields.wire_type() == pbf_wire_type::varint)
-        deltas.push_back(fields.get_int64());
+    for (ProtoFields fields(bytes); fields.next();) {
+      if (fields.tag() == pft::StreamingProfile::kCallstackIids)
+        fields.for_each_uint64([&](uint64_t id) { stacks.push_back(id); });
       else if (fields.tag() == pft::StreamingProfile::kDeltasUs)
-        for (int64_t value : fields.get_packed_int64()) deltas.push_back(value);
+        fields.for_each_uint64([&](uint64_t value) { deltas.push_back(static_cast<int64_t>(value)); });
       else fields.skip();
     }
     const SampleMetric samples{metric("samples", "count", 0, false), 1};
@@ -700,6 +691,7 @@ class PftraceReader {
   TraceClocks clocks_;
   std::map<uint32_t, std::unique_ptr<Sequence>> sequences_;
   std::map<std::string, MetricId> metrics_;
+  Packet packet_;
   std::vector<profile::Label> labels_;  // of the newest event
   StringId unnamed_;
   bool has_other_data_ = false;

@@ -16,7 +16,7 @@ struct Reading {
   bool is_incremental = false;
 };
 
-Reading read_clock(protozero::pbf_reader fields) {
+Reading read_clock(ProtoFields fields) {
   Reading reading;
   while (fields.next()) {
     switch (fields.tag()) {
@@ -37,7 +37,7 @@ uint64_t TraceClocks::key_of(uint32_t sequence, uint32_t clock) {
   return (is_of_sequence ? uint64_t{sequence} << 32 : 0) | clock;
 }
 
-void TraceClocks::add_snapshot(uint32_t sequence, protozero::pbf_reader snapshot) {
+void TraceClocks::add_snapshot(uint32_t sequence, ProtoFields snapshot) {
   std::vector<Reading> readings;
   while (snapshot.next()) {
     if (snapshot.tag() == pft::ClockSnapshot::kClocks) readings.push_back(read_clock(snapshot.get_message()));

@@ -6,13 +6,13 @@
 #include <map>
 #include <vector>
 
-#include <protozero/pbf_reader.hpp>
+#include "format/pftrace/proto_fields.h"
 
 namespace cprof::format {
 
 class TraceClocks {
  public:
-  void add_snapshot(uint32_t sequence, protozero::pbf_reader snapshot);
+  void add_snapshot(uint32_t sequence, ProtoFields snapshot);
 
   // The time of a packet of that sequence, in that clock. Clocks that no snapshot told so far are counted and taken as they are.
   uint64_t convert(uint32_t sequence, uint32_t clock, uint64_t time);

@@ -13,11 +13,8 @@ using profile::ProcessId;
 using profile::Profile;
 using profile::ThreadId;
 using profile::TrackId;
-using protozero::pbf_reader;
 
 constexpr int kMaxAncestors = 100;
-
-std::string_view text_of(protozero::data_view view) { return {view.data(), view.size()}; }
 
 }  // namespace
 
@@ -33,17 +30,18 @@ ThreadId TraceTracks::thread(int32_t pid, int32_t tid) {
   return it->second;
 }
 
+// Our own writer's stand-ins for names are none.
 void TraceTracks::name_process(int32_t pid, std::string_view name) {
   const ProcessId id = process(pid);
-  if (!name.empty()) builder_.profile().processes[id.index()].name = builder_.intern(name);
+  if (!name.empty() && name != fmt::format("pid {}", pid)) builder_.profile().processes[id.index()].name = builder_.intern(name);
 }
 
 void TraceTracks::name_thread(int32_t pid, int32_t tid, std::string_view name) {
   const ThreadId id = thread(pid, tid);
-  if (!name.empty()) builder_.profile().threads[id.index()].name = builder_.intern(name);
+  if (!name.empty() && name != fmt::format("tid {}", tid)) builder_.profile().threads[id.index()].name = builder_.intern(name);
 }
 
-void TraceTracks::describe(pbf_reader fields) {
+void TraceTracks::describe(ProtoFields fields) {
   using namespace pft::TrackDescriptor;
   uint64_t uuid = 0;
   Descriptor track{.is_known = true};
@@ -52,7 +50,7 @@ void TraceTracks::describe(pbf_reader fields) {
       case kUuid: uuid = fields.get_uint64(); break;
       case kParentUuid: track.parent = fields.get_uint64(); break;
       case kStaticName:
-      case kName: track.name = builder_.intern(text_of(fields.get_view())); break;
+      case kName: track.name = builder_.intern(fields.get_text()); break;
       case kProcess: describe_process(track, fields.get_message()); break;
       case kThread: describe_thread(track, fields.get_message()); break;
       case kCounter: describe_counter(track, fields.get_message()); break;
@@ -70,16 +68,16 @@ void TraceTracks::describe(pbf_reader fields) {
   known = track;
 }
 
-void TraceTracks::describe_process(Descriptor& track, pbf_reader fields) {
+void TraceTracks::describe_process(Descriptor& track, ProtoFields fields) {
   using namespace pft::TrackDescriptor;
   int32_t pid = 0;
   std::string_view name, program;
   while (fields.next()) {
     switch (fields.tag()) {
       case kProcessPid: pid = fields.get_int32(); break;
-      case kProcessName: name = text_of(fields.get_view()); break;
+      case kProcessName: name = fields.get_text(); break;
       case kProcessCommandLine: {
-        const std::string_view argument = text_of(fields.get_view());
+        const std::string_view argument = fields.get_text();
         if (program.empty()) program = argument;
         break;
       }
@@ -90,7 +88,7 @@ void TraceTracks::describe_process(Descriptor& track, pbf_reader fields) {
   name_process(pid, name.empty() ? program.substr(program.rfind('/') + 1) : name);
 }
 
-void TraceTracks::describe_thread(Descriptor& track, pbf_reader fields) {
+void TraceTracks::describe_thread(Descriptor& track, ProtoFields fields) {
   using namespace pft::TrackDescriptor;
   int32_t pid = 0, tid = 0;
   std::string_view name;
@@ -98,7 +96,7 @@ void TraceTracks::describe_thread(Descriptor& track, pbf_reader fields) {
     switch (fields.tag()) {
       case kThreadPid: pid = fields.get_int32(); break;
       case kThreadTid: tid = fields.get_int32(); break;
-      case kThreadName: name = text_of(fields.get_view()); break;
+      case kThreadName: name = fields.get_text(); break;
       default: fields.skip();
     }
   }
@@ -107,7 +105,7 @@ void TraceTracks::describe_thread(Descriptor& track, pbf_reader fields) {
   name_thread(pid, tid, name);
 }
 
-void TraceTracks::describe_counter(Descriptor& track, pbf_reader fields) {
+void TraceTracks::describe_counter(Descriptor& track, ProtoFields fields) {
   using namespace pft::CounterDescriptor;
   track.is_counter = true;
   constexpr std::string_view kUnits[] = {"", "nanoseconds", "count", "bytes"};
@@ -118,7 +116,7 @@ void TraceTracks::describe_counter(Descriptor& track, pbf_reader fields) {
         if (unit < std::size(kUnits)) track.unit = builder_.intern(kUnits[unit]);
         break;
       }
-      case kUnitName: track.unit = builder_.intern(text_of(fields.get_view())); break;
+      case kUnitName: track.unit = builder_.intern(fields.get_text()); break;
       case kMultiplier: track.multiplier = static_cast<double>(fields.get_int64()); break;
       case kIsIncremental: track.is_incremental = fields.get_bool(); break;
       default: fields.skip();

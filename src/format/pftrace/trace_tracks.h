@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include <protozero/pbf_reader.hpp>
 
+#include "format/pftrace/proto_fields.h"
 #include "format/scope_pairs.h"
 #include "profile/builder.h"
 
@@ -25,7 +25,7 @@ class TraceTracks {
   void name_process(int32_t pid, std::string_view name);
   void name_thread(int32_t pid, int32_t tid, std::string_view name);
 
-  void describe(protozero::pbf_reader descriptor);
+  void describe(ProtoFields descriptor);
 
   // Lanes for edges and counter values.
   uint32_t lane_of_uuid(uint64_t uuid);
@@ -60,9 +60,9 @@ class TraceTracks {
     double value;
   };
 
-  void describe_process(Descriptor& track, protozero::pbf_reader fields);
-  void describe_thread(Descriptor& track, protozero::pbf_reader fields);
-  void describe_counter(Descriptor& track, protozero::pbf_reader fields);
+  void describe_process(Descriptor& track, ProtoFields fields);
+  void describe_thread(Descriptor& track, ProtoFields fields);
+  void describe_counter(Descriptor& track, ProtoFields fields);
   Lane& resolve(uint32_t lane);
   profile::TrackId make_track(const Descriptor& descriptor, uint64_t uuid);
   void finish_edges(uint64_t end_of_trace, PairCounts& counts);
