@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -85,12 +84,39 @@ class Lanes {
   std::priority_queue<EndAndLane, std::vector<EndAndLane>, std::greater<>> flat_;
 };
 
-std::vector<uint32_t> in_order(const std::vector<Slice>& slices) {
+// Owner by owner in one go, then each by time: most inputs are in order there already.
+std::vector<uint32_t> in_order(const Profile& profile) {
+  const std::vector<Slice>& slices = profile.slices;
+  const size_t threads = profile.threads.size();
+  auto owner = [&](const Slice& slice) { return slice.track.valid() ? threads + slice.track.index() : slice.thread.index(); };
+  std::vector<uint32_t> next(threads + profile.tracks.size() + 1);
+  for (const Slice& slice : slices) ++next[owner(slice) + 1];
+  for (size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
   std::vector<uint32_t> order(slices.size());
-  std::iota(order.begin(), order.end(), 0u);
-  if (!std::ranges::is_sorted(slices, comes_before))
-    std::ranges::stable_sort(order, [&](uint32_t a, uint32_t b) { return comes_before(slices[a], slices[b]); });
+  for (size_t i = 0; i < slices.size(); ++i) order[next[owner(slices[i])]++] = static_cast<uint32_t>(i);
+  auto before = [&](uint32_t a, uint32_t b) { return comes_before(slices[a], slices[b]); };
+  for (size_t i = 0; i + 1 < next.size(); ++i) {
+    const auto first = order.begin() + (i ? next[i - 1] : 0), last = order.begin() + next[i];
+    if (!std::is_sorted(first, last, before)) std::stable_sort(first, last, before);
+  }
   return order;
+}
+
+// Rows in that order, in place: each cycle of the permutation once.
+void permute(std::vector<Slice>& slices, std::vector<uint32_t> order) {
+  for (uint32_t start = 0; start < order.size(); ++start) {
+    if (order[start] == start) continue;
+    const Slice first = slices[start];
+    uint32_t at = start;
+    while (order[at] != start) {
+      const uint32_t from = order[at];
+      slices[at] = slices[from];
+      order[at] = at;
+      at = from;
+    }
+    slices[at] = first;
+    order[at] = at;
+  }
 }
 
 // The tracks beside those of threads and tracks, made when first asked for.
@@ -183,7 +209,7 @@ class StackMaker {
 
 std::vector<LaneSlice> slice_lanes(const Profile& profile) {
   const std::vector<Slice>& slices = profile.slices;
-  const std::vector<uint32_t> order = in_order(slices);
+  const std::vector<uint32_t> order = in_order(profile);
   std::vector<LaneSlice> placed;
   placed.reserve(order.size());
   for (size_t i = 0; i < order.size();) {
@@ -195,7 +221,7 @@ std::vector<LaneSlice> slice_lanes(const Profile& profile) {
 }
 
 uint64_t nest_slices(Profile& profile) {
-  if (!std::ranges::is_sorted(profile.slices, comes_before)) std::ranges::stable_sort(profile.slices, comes_before);
+  permute(profile.slices, in_order(profile));
   FurtherTracks further(profile);
   uint64_t moved = 0;
   for (const LaneSlice& lane : slice_lanes(profile)) {
@@ -206,7 +232,7 @@ uint64_t nest_slices(Profile& profile) {
     slice.thread = {};
     ++moved;
   }
-  if (moved) std::ranges::stable_sort(profile.slices, comes_before);
+  if (moved) permute(profile.slices, in_order(profile));
   return moved;
 }
 

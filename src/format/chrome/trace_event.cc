@@ -22,6 +22,14 @@ bool is_scalar(Token token) {
 
 bool is_over(Token token) { return token == Token::kEnd || token == Token::kBad; }
 
+// Up to seven characters as one number; longer keys are 0, which is none of those that matter.
+constexpr uint64_t word_of(std::string_view key) {
+  uint64_t word = 0;
+  if (key.size() > 7) return word;
+  for (char c : key) word = word << 8 | static_cast<unsigned char>(c);
+  return word;
+}
+
 uint64_t load(const char* at, size_t size) {
   uint64_t word = 0;
   memcpy(&word, at, size);
@@ -61,24 +69,24 @@ std::optional<int64_t> time_of(std::string_view text) {
 }
 
 const std::array<EventParser::Field, 18> EventParser::kFields = {{
-    {"name", &EventParser::name},
-    {"cat", &EventParser::category},
-    {"ph", &EventParser::phase},
-    {"ts", &EventParser::time},
-    {"dur", &EventParser::duration},
-    {"pid", &EventParser::process},
-    {"tid", &EventParser::thread},
-    {"args", &EventParser::arguments},
-    {"sf", &EventParser::frame},
-    {"s", &EventParser::scope},
-    {"id", &EventParser::id},
-    {"id2", &EventParser::id2},
-    {"scope", &EventParser::id_scope},
-    {"tdur", &EventParser::thread_duration},
-    {"stack", &EventParser::stack},
-    {"weight", &EventParser::weight},
-    {"sampled", &EventParser::sampled},
-    {"cpu", &EventParser::cpu},
+    {word_of("name"), &EventParser::name},
+    {word_of("cat"), &EventParser::category},
+    {word_of("ph"), &EventParser::phase},
+    {word_of("ts"), &EventParser::time},
+    {word_of("dur"), &EventParser::duration},
+    {word_of("pid"), &EventParser::process},
+    {word_of("tid"), &EventParser::thread},
+    {word_of("args"), &EventParser::arguments},
+    {word_of("sf"), &EventParser::frame},
+    {word_of("s"), &EventParser::scope},
+    {word_of("id"), &EventParser::id},
+    {word_of("id2"), &EventParser::id2},
+    {word_of("scope"), &EventParser::id_scope},
+    {word_of("tdur"), &EventParser::thread_duration},
+    {word_of("stack"), &EventParser::stack},
+    {word_of("weight"), &EventParser::weight},
+    {word_of("sampled"), &EventParser::sampled},
+    {word_of("cpu"), &EventParser::cpu},
 }};
 
 Token EventParser::parse(TraceEvent& event) {
@@ -92,7 +100,7 @@ Token EventParser::parse(TraceEvent& event) {
     Token token = json_.next();
     if (token != Token::kKey) return token;
     event.is_empty = false;
-    const std::string_view key = json_.text();
+    const uint64_t key = word_of(json_.text());
     Handler handle = nullptr;
     for (const Field& field : kFields)
       if (field.key == key) {

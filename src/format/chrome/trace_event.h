@@ -59,7 +59,7 @@ class TextCache {
     StringId id = profile::kNoText;
   };
   StringTable& table_;
-  std::array<Slot, 1024> slots_;
+  std::vector<Slot> slots_{4096};
 };
 
 class EventParser {
@@ -79,7 +79,7 @@ class EventParser {
   using Token = JsonTokenizer::Token;
   using Handler = Token (EventParser::*)(Token, TraceEvent&);
   struct Field {
-    std::string_view key;
+    uint64_t key;  // its characters
     Handler handle;
   };
   static const std::array<Field, 18> kFields;

@@ -17,7 +17,7 @@ constexpr uint64_t kOnes = 0x0101010101010101ull, kHighBits = 0x8080808080808080
 
 constexpr uint64_t zero_bytes(uint64_t word) { return (word - kOnes) & ~word & kHighBits; }
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool is_space(char c) { return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_number_part(char c) { return is_digit(c) || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -147,8 +147,10 @@ bool JsonTokenizer::refill() {
 
 char JsonTokenizer::peek() {
   while (true) {
-    while (at_ < end_ && is_space(*at_)) ++at_;
-    if (at_ < end_) return *at_;
+    while (at_ < end_) {
+      if (!is_space(*at_)) return *at_;
+      ++at_;
+    }
     token_ = at_;
     if (!refill()) return 0;
   }
@@ -251,7 +253,9 @@ JsonTokenizer::Token JsonTokenizer::string(Token kind) {
   raw_ = {token_ + 1, static_cast<size_t>(at_ - token_ - 1)};
   ++at_;
   if (kind == Token::kText) return finished(kind);
-  expect_ = Expect::kColon;
+  const bool has_colon = at_ < end_ && *at_ == ':';  // as nearly always
+  at_ += has_colon;
+  expect_ = has_colon ? Expect::kValue : Expect::kColon;
   return kind;
 }
 

@@ -5,32 +5,30 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <memory>
 
 #include "format/pftrace/interned_state.h"
-#include "format/pftrace/known_counters.h"
 #include "format/pftrace/packet_stream.h"
 #include "format/pftrace/pftrace.h"
 #include "format/pftrace/pftrace_fields.h"
 #include "format/pftrace/proto_fields.h"
 #include "format/pftrace/trace_clocks.h"
+#include "format/pftrace/trace_metrics.h"
 #include "format/pftrace/trace_tracks.h"
+#include "format/pftrace/track_event.h"
 #include "timeline/slice_lanes.h"
 
 namespace cprof::format {
 namespace {
 
 using profile::LabelSetId;
-using profile::MetricId;
 using profile::Profile;
 using profile::StackEnd;
 using profile::ThreadId;
 using protozero::data_view;
 using protozero::pbf_wire_type;
 
-constexpr size_t kMaxAnnotations = 32;
 constexpr size_t kFreeLabelBytes = size_t{8} << 20;
 
 // Microseconds as nanoseconds, at the limit where they would leave 64 bits.
@@ -39,11 +37,6 @@ uint64_t from_us(int64_t us) {
   if (us < 0) return 0;
   return __builtin_mul_overflow(us, 1000, &ns) ? INT64_MAX : static_cast<uint64_t>(ns);
 }
-
-struct SampleMetric {
-  MetricId id{};
-  int64_t weight = 1;  // of a sample that tells none
-};
 
 struct Sequence {
   explicit Sequence(TraceLocations& locations) : state(locations) {}
@@ -107,7 +100,7 @@ StackEnd end_of_error(uint32_t error) {
 class PftraceReader {
  public:
   PftraceReader(InputStream input, const ReadOptions& options)
-      : stream_(std::move(input), options), locations_(builder_), tracks_(builder_) {
+      : stream_(std::move(input), options), locations_(builder_), tracks_(builder_), metrics_(builder_) {
     builder_.profile().run.source = stream_.name();
     unnamed_ = builder_.intern("[unnamed]");
   }
@@ -164,7 +157,7 @@ class PftraceReader {
       switch (fields.tag()) {
         case pft::Defaults::kClockId: sequence.clock = fields.get_uint32(); break;
         case pft::Defaults::kTrackEvent: add_event_defaults(sequence, fields.get_message()); break;
-        case pft::Defaults::kPerfSample: sequence.perf = perf_metric(fields.get_message()); break;
+        case pft::Defaults::kPerfSample: sequence.perf = metrics_.perf(fields.get_message()); break;
         case pft::Defaults::kStackSample: add_stack_defaults(sequence, fields.get_message()); break;
         default: fields.skip();
       }
@@ -184,81 +177,15 @@ class PftraceReader {
     }
   }
 
-  MetricId metric(std::string_view name, std::string_view unit, uint64_t period, bool is_time) {
-    auto [it, is_new] = metrics_.try_emplace(std::string(name));
-    if (is_new) it->second = builder_.add_metric(name, unit, period, is_time);
-    return it->second;
-  }
-
-  SampleMetric perf_metric(ProtoFields defaults) {
-    uint64_t period = 0, frequency = 0;
-    uint32_t counter = 1;
-    std::string_view name;
-    while (defaults.next()) {
-      if (defaults.tag() != pft::Defaults::kTimebase) {
-        defaults.skip();
-        continue;
-      }
-      for (ProtoFields t = defaults.get_message(); t.next();) {
-        switch (t.tag()) {
-          case pft::Defaults::kPeriod: period = t.get_uint64(); break;
-          case pft::Defaults::kFrequency: frequency = t.get_uint64(); break;
-          case pft::Defaults::kCounter: counter = t.get_uint32(); break;
-          case pft::Defaults::kName: name = t.get_text(); break;
-          case pft::Defaults::kTracepoint:
-            for (ProtoFields p = t.get_message(); p.next();) {
-              if (p.tag() == pft::Defaults::kTracepointName && name.empty()) name = p.get_text();
-              else p.skip();
-            }
-            break;
-          default: t.skip();
-        }
-      }
-    }
-    return make_perf_metric(name, counter, period, frequency);
-  }
-
-  SampleMetric make_perf_metric(std::string_view name, uint32_t counter, uint64_t period, uint64_t frequency) {
-    if (name.empty())
-      for (const KnownCounter& known : kKnownCounters)
-        if (known.number == counter) name = known.name;
-    if (name.empty()) name = "samples";
-    const auto known = std::ranges::find(kKnownCounters, name, &KnownCounter::name);
-    const bool is_time = known != kKnownCounters.end() && known->is_time;
-    const uint64_t interval = frequency && frequency <= 1'000'000'000 ? 1'000'000'000 / frequency : 0;
-    if (is_time && !period) period = interval;
-    if (interval && !builder_.profile().run.sampling_interval_ns) builder_.profile().run.sampling_interval_ns = interval;
-    const int64_t weight = period && period <= INT64_MAX ? static_cast<int64_t>(period) : 1;
-    return {metric(name, is_time ? "nanoseconds" : "count", period, is_time), weight};
-  }
-
   void add_stack_defaults(Sequence& sequence, ProtoFields defaults) {
     sequence.followers.clear();
     while (defaults.next()) {
       switch (defaults.tag()) {
-        case pft::Defaults::kPrimary: sequence.stack = stack_metric(defaults.get_message()); break;
-        case pft::Defaults::kFollowers: sequence.followers.push_back(stack_metric(defaults.get_message())); break;
+        case pft::Defaults::kPrimary: sequence.stack = metrics_.stack(defaults.get_message()); break;
+        case pft::Defaults::kFollowers: sequence.followers.push_back(metrics_.stack(defaults.get_message())); break;
         default: defaults.skip();
       }
     }
-  }
-
-  SampleMetric stack_metric(ProtoFields descriptor) {
-    constexpr std::array<std::string_view, 5> kUnits = {"count", "nanoseconds", "cycles", "instructions", "bytes"};
-    std::string_view name = "samples", unit = "count";
-    while (descriptor.next()) {
-      switch (descriptor.tag()) {
-        case pft::StackSample::kName: name = descriptor.get_text(); break;
-        case pft::StackSample::kUnitText: unit = descriptor.get_text(); break;
-        case pft::StackSample::kUnit: {
-          const uint32_t number = descriptor.get_uint32();
-          if (number < kUnits.size()) unit = kUnits[number];
-          break;
-        }
-        default: descriptor.skip();
-      }
-    }
-    return {metric(name, unit, 0, false), 1};
   }
 
   void add_interned(const Packet&, Sequence& sequence, data_view bytes) {
@@ -348,111 +275,18 @@ class PftraceReader {
     tracks_.name_thread(sequence.pid, sequence.tid, name);
   }
 
-  struct Event {
-    uint32_t type = 0;
-    std::optional<uint64_t> track;
-    StringId name = profile::kNoText, category = profile::kNoText;
-    std::optional<double> value;
-    std::vector<double> extra_values, extra_doubles;
-    std::vector<uint64_t> extra_tracks, extra_double_tracks;
-    std::optional<int64_t> delta_us, absolute_us;
-    char legacy_phase = 0;
-    int64_t legacy_duration_us = 0;
-    std::optional<int32_t> pid, tid;
-  };
-
-  StringId interned(const Sequence& sequence, uint32_t field, uint64_t iid) {
-    const auto text = sequence.state.text(field, iid);
-    missing_names_ += !text;
-    return text.value_or(profile::kNoText);
-  }
-
-  Event read_event(Sequence& sequence, ProtoFields fields) {
-    using namespace pft::TrackEvent;
-    Event event;
-    labels_.clear();
-    while (fields.next()) {
-      switch (fields.tag()) {
-        case kType: event.type = fields.get_uint32(); break;
-        case kTrackUuid: event.track = fields.get_uint64(); break;
-        case kName: event.name = builder_.intern(fields.get_text()); break;
-        case kNameIid: event.name = interned(sequence, pft::Interned::kEventNames, fields.get_uint64()); break;
-        case kCategories: take_category(event, builder_.intern(fields.get_text())); break;
-        case kCategoryIids: {
-          fields.for_each_uint64([&](uint64_t id) { take_category(event, interned(sequence, pft::Interned::kCategories, id)); });
-          break;
-        }
-        case kDebugAnnotations: add_label(sequence, fields.get_message()); break;
-        case kCounterValue: event.value = static_cast<double>(fields.get_int64()); break;
-        case kDoubleValue: event.value = fields.get_double(); break;
-        case kExtraValues:
-          fields.for_each_uint64([&](uint64_t value) { event.extra_values.push_back(static_cast<double>(static_cast<int64_t>(value))); });
-          break;
-        case kExtraDoubles: fields.for_each_double([&](double value) { event.extra_doubles.push_back(value); }); break;
-        case kExtraTracks: fields.for_each_uint64([&](uint64_t id) { event.extra_tracks.push_back(id); }); break;
-        case kExtraDoubleTracks: fields.for_each_uint64([&](uint64_t id) { event.extra_double_tracks.push_back(id); }); break;
-        case kDeltaUs: event.delta_us = fields.get_int64(); break;
-        case kAbsoluteUs: event.absolute_us = fields.get_int64(); break;
-        case kLegacy: read_legacy(event, sequence, fields.get_message()); break;
-        default: fields.skip();
-      }
-    }
-    return event;
-  }
-
-  static void take_category(Event& event, StringId category) {
-    if (event.category == profile::kNoText) event.category = category;
-  }
-
-  void read_legacy(Event& event, const Sequence& sequence, ProtoFields fields) {
-    using namespace pft::LegacyEvent;
-    while (fields.next()) {
-      switch (fields.tag()) {
-        case kNameIid: event.name = interned(sequence, pft::Interned::kEventNames, fields.get_uint64()); break;
-        case kPhase: event.legacy_phase = static_cast<char>(fields.get_int32()); break;
-        case kDurationUs: event.legacy_duration_us = fields.get_int64(); break;
-        case kPidOverride: event.pid = fields.get_int32(); break;
-        case kTidOverride: event.tid = fields.get_int32(); break;
-        default: fields.skip();
-      }
-    }
-  }
-
-  void add_label(const Sequence& sequence, ProtoFields fields) {
-    using namespace pft::DebugAnnotation;
-    if (labels_.size() == kMaxAnnotations) return;
-    profile::Label label;
-    bool has_value = false;
-    const auto take = [&](StringId text) { label.text = text, has_value = true; };
-    const auto take_number = [&](int64_t number) { label.number = number, label.is_number = has_value = true; };
-    while (fields.next()) {
-      switch (fields.tag()) {
-        case kName: label.key = builder_.intern(fields.get_text()); break;
-        case kNameIid: label.key = interned(sequence, pft::Interned::kAnnotationNames, fields.get_uint64()); break;
-        case kBool: take(builder_.intern(fields.get_bool() ? "true" : "false")); break;
-        case kInt: take_number(fields.get_int64()); break;
-        case kPointer:
-        case kUint: take_number(static_cast<int64_t>(fields.get_uint64())); break;
-        case kDouble: take(builder_.intern(fmt::format("{}", fields.get_double()))); break;
-        case kString: take(builder_.intern(fields.get_text())); break;
-        case kStringIid: take(interned(sequence, pft::Interned::kAnnotationStrings, fields.get_uint64())); break;
-        default: fields.skip();
-      }
-    }
-    if (label.key != profile::kNoText && has_value) labels_.push_back(label);
-    else ++annotations_left_out_;
-  }
-
-  LabelSetId label_set() {
-    if (labels_.empty()) return {};
+  LabelSetId label_set(const TrackEvent& event) {
+    annotations_left_out_ += event.annotations_left_out;
+    missing_names_ += event.missing_names;
+    if (event.labels.empty()) return {};
     if (builder_.profile().labels.size() * sizeof(profile::Label) > kFreeLabelBytes + bytes_ / 2) {
       ++annotations_left_out_;
       return {};
     }
-    return builder_.label_set(labels_);
+    return builder_.label_set(event.labels);
   }
 
-  std::optional<uint64_t> event_time(const Packet& packet, Sequence& sequence, const Event& event) {
+  std::optional<uint64_t> event_time(const Packet& packet, Sequence& sequence, const TrackEvent& event) {
     if (packet.timestamp) return time_of(packet, sequence);
     if (!sequence.has_thread || (!event.delta_us && !event.absolute_us)) return time_of(packet, sequence);
     if (event.absolute_us) return in_span(from_us(*event.absolute_us));
@@ -461,10 +295,10 @@ class PftraceReader {
   }
 
   void add_event(const Packet& packet, Sequence& sequence, data_view bytes) {
-    const Event event = read_event(sequence, ProtoFields(bytes));
+    const TrackEvent event = read_track_event(ProtoFields(bytes), sequence.state, builder_);
     const auto time = event_time(packet, sequence, event);
     if (!time) return;
-    Edge edge{.time_ns = static_cast<int64_t>(*time), .name = event.name, .category = event.category, .labels = label_set()};
+    Edge edge{.time_ns = static_cast<int64_t>(*time), .name = event.name, .category = event.category, .labels = label_set(event)};
     if (edge.name == profile::kNoText) edge.name = unnamed_;
     const bool names_thread = event.pid || event.tid || (!event.track && sequence.track == 0 && sequence.has_thread);
     edge.lane = names_thread ? tracks_.lane_of_thread(event.pid.value_or(sequence.pid), event.tid.value_or(sequence.tid))
@@ -487,7 +321,7 @@ class PftraceReader {
     tracks_.add_edge(edge);
   }
 
-  void add_extra_values(const Sequence& sequence, const Event& event, uint64_t time) {
+  void add_extra_values(const Sequence& sequence, const TrackEvent& event, uint64_t time) {
     const auto add = [&](const std::vector<double>& values, const std::vector<uint64_t>& own, const std::vector<uint64_t>& usual) {
       const auto& uuids = own.empty() ? usual : own;
       for (size_t i = 0; i < values.size() && i < uuids.size(); ++i)
@@ -498,7 +332,7 @@ class PftraceReader {
   }
 
   // The phases of Chrome's JSON inside a packet; asynchronous ones and flows have no place here.
-  void add_legacy(const Event& event, Edge edge) {
+  void add_legacy(const TrackEvent& event, Edge edge) {
     switch (event.legacy_phase) {
       case 'B': break;
       case 'E':
@@ -557,7 +391,7 @@ class PftraceReader {
     if (lost || is_skipped) return;
     const auto time = time_of(packet, sequence);
     if (!time) return;
-    if (!sequence.perf) sequence.perf = make_perf_metric({}, 1, 0, 0);
+    if (!sequence.perf) sequence.perf = metrics_.perf(ProtoFields({}));
     const TraceStack stack = callstack ? sequence.state.stack(callstack) : TraceStack{};
     add_sample(*time, tracks_.thread(task.pid, task.tid), stack, *sequence.perf, sequence.perf->weight, execution, end);
   }
@@ -581,8 +415,8 @@ class PftraceReader {
         case kExecutionIid: execution = sequence.state.execution(fields.get_uint64()); break;
         case kCallstack: stack = sequence.state.inline_stack(fields.get_message()); break;
         case kCallstackIid: stack = sequence.state.stack(fields.get_uint64()); break;
-        case kPrimary: primary = stack_metric(fields.get_message()); break;
-        case kPrimaryIid: primary = named_metric(sequence.state.counter(fields.get_uint64())); break;
+        case kPrimary: primary = metrics_.stack(fields.get_message()); break;
+        case kPrimaryIid: primary = metrics_.named(sequence.state.counter(fields.get_uint64())); break;
         case kWeight: weight = fields.get_int64(); break;
         case kFollowerWeights:
           fields.for_each_uint64([&](uint64_t value) { followers.push_back(static_cast<int64_t>(value)); });
@@ -590,16 +424,11 @@ class PftraceReader {
         default: fields.skip();
       }
     }
-    if (!primary) primary = sequence.stack ? *sequence.stack : SampleMetric{metric("samples", "count", 0, false), 1};
+    if (!primary) primary = sequence.stack ? *sequence.stack : metrics_.named(profile::kNoText);
     const ThreadId thread = tracks_.thread(task.pid, task.tid);
     add_sample(*time, thread, stack, *primary, weight, execution);
     for (size_t i = 0; i < followers.size() && i < sequence.followers.size(); ++i)
       if (followers[i]) add_sample(*time, thread, stack, sequence.followers[i], followers[i], execution);
-  }
-
-  SampleMetric named_metric(StringId name) {
-    const std::string_view text = builder_.profile().text(name);
-    return {metric(text.empty() ? "samples" : text, "count", 0, false), 1};
   }
 
   void add_streaming_profile(const Packet&, Sequence& sequence, data_view bytes) {
@@ -612,7 +441,7 @@ class PftraceReader {
         fields.for_each_uint64([&](uint64_t value) { deltas.push_back(static_cast<int64_t>(value)); });
       else fields.skip();
     }
-    const SampleMetric samples{metric("samples", "count", 0, false), 1};
+    const SampleMetric samples = metrics_.named(profile::kNoText);
     for (size_t i = 0; i < stacks.size(); ++i) {
       if (i < deltas.size() && __builtin_add_overflow(sequence.reference_us, deltas[i], &sequence.reference_us)) ++malformed_;
       const auto time = in_span(clocks_.convert(0, pft::ClockSnapshot::kMonotonic, from_us(sequence.reference_us)));
@@ -656,10 +485,10 @@ class PftraceReader {
     for (profile::Slice& slice : profile.slices) {
       if (!slice.labels.valid()) continue;
       const auto [first, count] = profile.label_sets[slice.labels.index()];
-      labels_.assign(profile.labels.begin() + first, profile.labels.begin() + first + count);
-      if (!std::erase_if(labels_, [&](const profile::Label& label) { return label.key == unfinished; })) continue;
+      std::vector<profile::Label> labels(profile.labels.begin() + first, profile.labels.begin() + first + count);
+      if (!std::erase_if(labels, [&](const profile::Label& label) { return label.key == unfinished; })) continue;
       slice.is_open = true;
-      slice.labels = builder_.label_set(labels_);
+      slice.labels = builder_.label_set(labels);
     }
   }
 
@@ -690,9 +519,8 @@ class PftraceReader {
   TraceTracks tracks_;
   TraceClocks clocks_;
   std::map<uint32_t, std::unique_ptr<Sequence>> sequences_;
-  std::map<std::string, MetricId> metrics_;
+  TraceMetrics metrics_;
   Packet packet_;
-  std::vector<profile::Label> labels_;  // of the newest event
   StringId unnamed_;
   bool has_other_data_ = false;
   uint64_t bytes_ = 0, first_ns_ = INT64_MAX, last_ns_ = 0;
