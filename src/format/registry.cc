@@ -6,6 +6,7 @@
 
 #include "format/folded/folded.h"
 #include "format/format.h"
+#include "format/gperftools/gperftools.h"
 #include "format/gzip.h"
 #include "format/perfdata/perfdata.h"
 #include "format/pftrace/pftrace.h"
@@ -20,7 +21,8 @@ constexpr size_t kHeadBytes = 64 * 1024;
 
 // The list. A format is added here and nowhere else.
 std::vector<FormatInfo> make_list() {
-  return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format()};
+  return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format(),
+          gperftools_format()};
 }
 
 }  // namespace
