@@ -11,6 +11,7 @@
 #include "format/perfdata/perfdata.h"
 #include "format/pftrace/pftrace.h"
 #include "format/pprof/pprof.h"
+#include "format/speedscope/speedscope.h"
 #include "format/text/text.h"
 #include "format/text_encoding.h"
 
@@ -22,7 +23,7 @@ constexpr size_t kHeadBytes = 64 * 1024;
 // The list. A format is added here and nowhere else.
 std::vector<FormatInfo> make_list() {
   return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format(),
-          gperftools_format()};
+          gperftools_format(), speedscope_format()};
 }
 
 }  // namespace

@@ -17,6 +17,9 @@ namespace cprof::format {
 // Takes nothing: a value of a kind that is not expected is an error that says so. null is taken for absent.
 class JsonNode {
  public:
+  JsonNode() = default;
+  JsonNode(const JsonNode&) = delete;
+  JsonNode& operator=(const JsonNode&) = delete;
   virtual ~JsonNode() = default;
   // Who takes the value of this key, the next element; null: nobody.
   virtual JsonNode* member(std::string_view) { return nullptr; }
@@ -65,10 +68,10 @@ class JsonObject : public JsonNode {
 class JsonList : public JsonNode {
  public:
   using Action = std::function<Result<void>()>;
-  explicit JsonList(JsonNode& element, Action on_begin = {}, Action on_end = {})
+  explicit JsonList(JsonNode* element, Action on_begin = {}, Action on_end = {})
       : element_(element), on_begin_(std::move(on_begin)), on_end_(std::move(on_end)) {}
 
-  JsonNode* element() override { return &element_; }
+  JsonNode* element() override { return element_; }
   Result<void> begin_array() override { return on_begin_ ? on_begin_() : Result<void>(); }
   Result<void> end_array() override { return on_end_ ? on_end_() : Result<void>(); }
 
@@ -76,7 +79,7 @@ class JsonList : public JsonNode {
   std::string_view expected() const override { return "an array"; }
 
  private:
-  JsonNode& element_;
+  JsonNode* element_;
   Action on_begin_, on_end_;
 };
 
