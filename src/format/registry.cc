@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "format/callgrind/callgrind.h"
 #include "format/cpuprofile/cpuprofile.h"
 #include "format/folded/folded.h"
 #include "format/format.h"
@@ -24,7 +25,8 @@ constexpr size_t kHeadBytes = 64 * 1024;
 // The list. A format is added here and nowhere else.
 std::vector<FormatInfo> make_list() {
   return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format(),
-          gperftools_format(), speedscope_format(), cpuprofile_format()};
+          gperftools_format(), speedscope_format(), cpuprofile_format(),
+          callgrind_format()};
 }
 
 }  // namespace

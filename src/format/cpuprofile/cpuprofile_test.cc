@@ -77,7 +77,7 @@ TEST(CpuProfile, Sniff) {
 TEST(CpuProfile, MutatedFilesNeverBreakIt) {
   const std::string good = file(R"("startTime":1000,"endTime":1400,"samples":[3,2,4],"timeDeltas":[100,50,150])");
   std::mt19937 random(7);
-  for (int i = 0; i < 5'000; ++i) {
+  for (int i = 0; i < 1'500; ++i) {
     std::string bytes = good;
     for (unsigned n = 1 + random() % 3; n > 0; --n) bytes[random() % bytes.size()] = static_cast<char>(32 + random() % 96);
     if (i % 4 == 0) bytes.resize(random() % (bytes.size() + 1));

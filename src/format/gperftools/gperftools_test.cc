@@ -199,7 +199,7 @@ TEST(Gperftools, MutatedFilesNeverBreakIt) {
       "--- contentionz 1 ---\nformat = java\nresolution = microseconds\nsampling period = 10\n 3 2 @ 0x1\n 0x1 f (F:3)\n",
       "--- threadz 1 ---\n\n--- Thread 7f00 (name: main/7) stack: ---\n  PC:  0x10: wait(int)\n--- Memory map: ---\n"};
   std::mt19937 random(7);
-  for (int i = 0; i < 5'000; ++i) {
+  for (int i = 0; i < 1'500; ++i) {
     std::string bytes = seeds[random() % std::size(seeds)];
     for (unsigned n = 1 + random() % 4; n > 0; --n) bytes[random() % bytes.size()] = static_cast<char>(random());
     bytes.resize(random() % (bytes.size() + 1));
