@@ -6,6 +6,7 @@
 
 #include "format/callgrind/callgrind.h"
 #include "format/cpuprofile/cpuprofile.h"
+#include "format/firefox/firefox.h"
 #include "format/folded/folded.h"
 #include "format/format.h"
 #include "format/gperftools/gperftools.h"
@@ -26,7 +27,7 @@ constexpr size_t kHeadBytes = 64 * 1024;
 std::vector<FormatInfo> make_list() {
   return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format(),
           gperftools_format(), speedscope_format(), cpuprofile_format(),
-          callgrind_format()};
+          callgrind_format(), firefox_format()};
 }
 
 }  // namespace
