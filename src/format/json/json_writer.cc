@@ -82,10 +82,16 @@ void JsonWriter::flush_full() {
   buffer_.clear();
 }
 
+void JsonWriter::break_line() {
+  if (needs_break_) buffer_ += '\n';
+  needs_break_ = false;
+}
+
 void JsonWriter::begin_value() {
   flush_full();
   if (needs_comma_) buffer_ += ',';
   needs_comma_ = true;
+  break_line();
 }
 
 void JsonWriter::open(char bracket) {
@@ -95,6 +101,7 @@ void JsonWriter::open(char bracket) {
 }
 
 void JsonWriter::close(char bracket) {
+  break_line();
   buffer_ += bracket;
   needs_comma_ = true;
 }
@@ -151,6 +158,7 @@ void JsonWriter::null() {
 }
 
 Result<void> JsonWriter::finish() {
+  break_line();
   if (result_) result_ = out_->write(buffer_);
   buffer_.clear();
   return std::move(result_);

@@ -35,7 +35,7 @@ class JsonWriter {
   void real(double value);  // what JSON has no word for (NaN, infinity) becomes null
   void boolean(bool value);
   void null();
-  void line_break() { buffer_ += '\n'; }  // between two values, to keep lines short
+  void line_break() { needs_break_ = true; }  // in front of the next value or bracket, to keep lines short
 
   Result<void> finish();
 
@@ -43,11 +43,12 @@ class JsonWriter {
   void open(char bracket);
   void close(char bracket);
   void begin_value();
+  void break_line();
   void flush_full();
 
   PackedOutput* out_;
   std::string buffer_;
-  bool needs_comma_ = false;
+  bool needs_comma_ = false, needs_break_ = false;
   Result<void> result_;
 };
 
