@@ -151,7 +151,15 @@ class Summary {
     for (const profile::Metric& m : p_.metrics)
       names +=
           fmt::format("{}{} ({})", names.empty() ? "" : ", ", printable(p_.text(m.name)), printable(p_.text(m.unit)));
-    line("values", fmt::format("{} of {}, without times", number(p_.aggregates.size()), names));
+    const bool is_of_slices = !p_.slices.empty();
+    if (is_of_slices) {
+      const uint64_t length = p_.run.end_ns - std::min(p_.run.end_ns, p_.run.start_ns);
+      line("slices", fmt::format("{} in {}; {} marks, {} counter values", number(p_.slices.size()),
+                                 duration_text(static_cast<double>(length)), number(p_.marks.size()),
+                                 number(p_.counters.size())));
+    }
+    line("values", fmt::format("{} of {}, {}", number(p_.aggregates.size()), names,
+                               is_of_slices ? "the slices' own time" : "without times"));
   }
 
   void add_losses() {

@@ -82,6 +82,7 @@ class FoldedWriter {
         thread.process.valid() ? &profile_.processes[thread.process.index()] : nullptr;
     text_.clear();
     std::string_view comm = profile_.text(process ? process->name : thread.name);
+    if (comm.empty()) comm = profile_.text(thread.name);
     append_clean(text_, comm.empty() ? profile::kUnknownFrame : comm, true);
     if (options_.folded_style == FoldedStyle::kExtended) text_ += fmt::format("-{}", process ? process->pid : thread.tid);
     FoldedTree::Node node = tree_.child(FoldedTree::kRoot, text_);
