@@ -90,13 +90,13 @@ class Formats(harness.Live):
 
 class Inputs(Formats):
     def test_each_is_known_by_its_bytes(self):
-        cpu = words(0, 3, 0, 10000, 0, 2, 2, 0x400100, 0x400200, 0, 1, 0)
+        cpu = words(0, 3, 0, 10000, 0, 2, 2, 0x400100, 0x400200, 1, 2, 0x400100, 0x400300, 0, 1, 0)
         self.assertEqual(self.lines_of(SPEEDSCOPE), ["[unknown];main 2000000", "main;work 2000000"])
         self.assertEqual(self.lines_of(CPUPROFILE), ["javascript;main_[j] 2"])
         self.assertEqual(self.lines_of(FIREFOX), ["app;main 1", "app;main;work 1"])
         self.assertEqual(self.lines_of(CALLGRIND), ["app;main 30", "app;main;f 100", "app;main;f;g 300", "app;main;g 400"])
         self.assertEqual(self.lines_of(cpu + b"00400000-00500000 r-xp 00000000 08:01 7 /bin/app\n"),
-                         ["[app+0x200];[app+0x100] 2"])
+                         ["[app+0x200];[app+0x100] 2", "[app+0x300];[app+0x100] 1"])
         self.assertEqual(self.lines_of("heap profile: 2: 64 [ 9: 640] @ heapprofile\n2: 64 [ 9: 640] @ 0x10 0x20\n"),
                          ["[0x20];[0x10] 64"])
 
