@@ -152,9 +152,11 @@ class StackMaker {
     }
     scratch_.assign(events_, 0);
     bool is_worth = false;
+    const uint32_t circle = recursion_.circle[call.to];
+    const bool enters = circle != recursion_.circle[call.from.function];  // what it does inside itself counts once
     for (size_t e = 0; e < events_; ++e) {
       const double cost = shares_[branch * events_ + e] * static_cast<double>(graph_.inclusive(row)[e]);
-      const double all = at(inclusive_, call.to, e);
+      const double all = enters ? at(circle_inclusive_, circle, e) : at(inclusive_, call.to, e);
       is_worth |= cost >= kLeastCost;
       if (all > 0) scratch_[e] = cost / all;
     }

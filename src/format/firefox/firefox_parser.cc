@@ -124,6 +124,14 @@ class MarkerDataNode : public JsonNode {
   Row row_;
 };
 
+class RootNode : public JsonObject {
+ public:
+  using JsonObject::JsonObject;
+
+ protected:
+  std::string_view expected() const override { return "the object of a Firefox Profiler file"; }
+};
+
 class Parser {
  public:
   explicit Parser(profile::ProfileBuilder& builder) : builder_(builder) {}
@@ -228,7 +236,7 @@ class Parser {
                            {}, [this] { return file_.counters.push_back(std::exchange(counter_, {})), Unit(); }};
   JsonList counters_{&counter_node_};
 
-  JsonObject root_{{{"meta", &meta_}, {"libs", &libs_}, {"shared", &shared_}, {"threads", &threads_},
+  RootNode root_{{{"meta", &meta_}, {"libs", &libs_}, {"shared", &shared_}, {"threads", &threads_},
                     {"counters", &counters_}}};
 
   // A schema's name may stand behind its fields.

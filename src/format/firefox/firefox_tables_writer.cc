@@ -117,7 +117,11 @@ int64_t FirefoxTablesWriter::add_location(profile::LocationId id, int64_t prefix
                     .func = number_of(func_numbers_, funcs_, func),
                     .line = frame.source_line,
                     .column = is_named ? lines[i].column : 0};
-    prefix = number_of(stack_numbers_, stacks_, Pair(number_of(frame_numbers_, frames_, row), prefix));
+    const Pair stack(number_of(frame_numbers_, frames_, row), prefix);
+    prefix = stack_numbers_.find_or_add(static_cast<uint32_t>(stack.first), static_cast<uint32_t>(prefix + 1), [&] {
+      stacks_.push_back(stack);
+      return static_cast<uint32_t>(stacks_.size() - 1);
+    });
   }
   return prefix;
 }

@@ -12,6 +12,7 @@
 #include "base/string_table.h"
 #include "format/json/json_writer.h"
 #include "profile/profile.h"
+#include "profile/row_index.h"
 
 namespace cprof::format {
 
@@ -66,7 +67,7 @@ class FirefoxTablesWriter {
   FirefoxShared& shared_;
   analyze::FrameWalker& walker_;
   std::unordered_map<uint32_t, int64_t> stack_of_site_;
-  std::map<Pair, int64_t> stack_numbers_;
+  profile::PairIndex stack_numbers_;
   std::map<Frame, int64_t> frame_numbers_;
   std::map<Func, int64_t> func_numbers_;
   std::map<int64_t, int64_t> resource_numbers_;  // by lib

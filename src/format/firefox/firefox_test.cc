@@ -131,6 +131,9 @@ TEST(Firefox, ErrorsSayWhat) {
   EXPECT_EQ(read_dump(file("", R"("samples":{"stack":[0],"time":[1,2]})")), "test-input: thread 0: 1 samples and 2 times of them");
   EXPECT_EQ(read_dump(R"({"meta":{"interval":1,"stackwalk":1},"threads":[{"samples":{"schema":{"stack":0},"data":[[0]]}}]})"),
             "test-input: not supported: a Gecko profile that was not processed; profiler.firefox.com opens and saves it");
+  EXPECT_EQ(read_dump(R"({"threads":[{"lwp":3,"frames":[]}],"meta":{}})"),
+            "test-input: nothing of the Firefox Profiler in it (meta, shared, threads with a stackTable)");
+  EXPECT_EQ(read_dump("[]"), "test-input: byte 0: an array where the object of a Firefox Profiler file should be");
   EXPECT_EQ(read_dump(R"({"meta":{"preprocessedProfileVersion":3},"threads":[]})"), "test-input: no threads");
   EXPECT_EQ(read_dump(R"({"threads":[{"stackTable":{"frame":[0,0],"prefix":[1,null]}}]})"),
             "test-input: thread 0: stackTable: row 0 comes before its prefix");

@@ -49,6 +49,7 @@ class Converter {
   Result<void> convert_all() {
     if (file_.is_raw)
       return fail("not supported: a Gecko profile that was not processed; profiler.firefox.com opens and saves it");
+    if (!is_profile()) return fail("nothing of the Firefox Profiler in it (meta, shared, threads with a stackTable)");
     if (file_.threads.empty() && file_.counters.empty()) return fail("no threads");
     set_run();
     choose_metrics();
@@ -62,6 +63,12 @@ class Converter {
     set_end();
     if (builder_.profile().metrics.empty()) add_metric("samples", "count", false);
     return {};
+  }
+
+  // Other JSON has threads and a meta too.
+  bool is_profile() const {
+    if (file_.version != kNoNumber || file_.interval_ns > 0 || file_.has_shared_tables) return true;
+    return std::ranges::any_of(file_.threads, [](const FirefoxThread& t) { return !t.tables.stacks.frame.empty(); });
   }
 
   static Result<void> in(Result<void> result, std::string_view where) {

@@ -10,6 +10,11 @@
 #include "format/values.h"
 
 namespace cprof::format {
+namespace {
+
+constexpr size_t kMaxSlices = 1'000'000;  // beyond it the timeline is cut, the sums are not
+
+}  // namespace
 
 using profile::CallSiteId;
 using profile::LocationId;
@@ -111,8 +116,11 @@ Result<void> SpeedscopeBuilder::add_samples(const SpeedscopeProfile& from, const
 
 void SpeedscopeBuilder::open_frame(LocationId location, uint64_t at, bool is_time) {
   Open open{.location = location, .site = {}};
-  if (is_time) {
-    auto& slices = builder_.profile().slices;
+  auto& slices = builder_.profile().slices;
+  if (is_time && slices.size() == kMaxSlices)
+    builder_.profile().diagnostics.add("speedscope_slices_cut", Severity::kDataLoss,
+                                       "frames beyond 1,000,000 are in the sums but not on the timeline");
+  if (is_time && slices.size() < kMaxSlices) {
     open.slice = slices.size();
     slices.push_back({.name = StringId(location.value), .start_ns = at, .depth = static_cast<uint32_t>(open_.size())});
   }
