@@ -1,0 +1,66 @@
+#include "store/scalar_functions.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace cprof::store {
+namespace {
+
+using Demangle = std::function<std::string(std::string_view)>;
+
+std::optional<std::string_view> text_of(sqlite3_value* value) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  if (!text) return std::nullopt;
+  return std::string_view(text, static_cast<size_t>(sqlite3_value_bytes(value)));
+}
+
+void result_text(sqlite3_context* context, std::string_view text) {
+  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+// NULL for what is not mangled, as the trace processor has it.
+void demangle(sqlite3_context* context, int, sqlite3_value** arguments) {
+  const auto name = text_of(arguments[0]);
+  if (!name || !(name->starts_with("_Z") || name->starts_with("_R") || name->starts_with("__Z"))) return;
+  const std::string plain = (*static_cast<Demangle*>(sqlite3_user_data(context)))(*name);
+  if (plain != *name) result_text(context, plain);
+}
+
+// FNV-1a: the same text gives the same number everywhere.
+void hash(sqlite3_context* context, int count, sqlite3_value** arguments) {
+  uint64_t value = 0xcbf29ce484222325;
+  for (int i = 0; i < count; ++i)
+    for (char c : text_of(arguments[i]).value_or(std::string_view())) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  sqlite3_result_int64(context, static_cast<int64_t>(value));
+}
+
+// str_split('a:b:c', ':', 1) is 'b'; NULL when there are not so many parts.
+void str_split(sqlite3_context* context, int, sqlite3_value** arguments) {
+  auto text = text_of(arguments[0]);
+  const auto separator = text_of(arguments[1]);
+  int64_t wanted = sqlite3_value_int64(arguments[2]);
+  if (!text || !separator) return;
+  if (separator->empty() || wanted < 0) return sqlite3_result_error(context, "str_split(text, separator, part from 0)", -1);
+  for (; wanted > 0; --wanted) {
+    const size_t found = text->find(*separator);
+    if (found == std::string_view::npos) return;
+    text->remove_prefix(found + separator->size());
+  }
+  result_text(context, text->substr(0, text->find(*separator)));
+}
+
+}  // namespace
+
+Result<void> add_scalar_functions(sqlite3* db, Demangle demangler) {
+  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+  auto* owned = new Demangle(std::move(demangler));
+  auto destroy = [](void* pointer) { delete static_cast<Demangle*>(pointer); };
+  if (sqlite3_create_function_v2(db, "demangle", 1, kFlags, owned, demangle, nullptr, nullptr, destroy) != SQLITE_OK ||
+      sqlite3_create_function_v2(db, "hash", -1, kFlags, nullptr, hash, nullptr, nullptr, nullptr) != SQLITE_OK ||
+      sqlite3_create_function_v2(db, "str_split", 3, kFlags, nullptr, str_split, nullptr, nullptr, nullptr) != SQLITE_OK)
+    return fail(fmt::format("functions: {}", sqlite3_errmsg(db)));
+  return {};
+}
+
+}  // namespace cprof::store
