@@ -5,12 +5,15 @@
 
 #include <fmt/format.h>
 
+#include "store/column_table.h"
 #include "store/modules.h"
+#include "store/profile_tables.h"
 #include "store/scalar_functions.h"
 #include "store/sql_guard.h"
-#include "store/sql_statement.h"
+#include "store/script_query.h"
 #include "store/stack_functions.h"
 #include "store/stack_tables.h"
+#include "store/virtual_table.h"
 
 namespace cprof::store {
 namespace {
@@ -77,7 +80,7 @@ SqlError QuerySession::error_at(size_t offset) const {
 
 int QuerySession::authorize(void* self, int action, const char* first, const char* second, const char* schema, const char*) {
   auto& session = *static_cast<QuerySession*>(self);
-  if (!session.is_guarded_) return SQLITE_OK;
+  if (!session.is_guarded_ || is_declaring_table()) return SQLITE_OK;
   std::string refusal = refused_action(action, text_or_empty(first), text_or_empty(second), text_or_empty(schema));
   if (refusal.empty()) return SQLITE_OK;
   if (session.refusal_.empty()) session.refusal_ = std::move(refusal);
@@ -90,9 +93,15 @@ int QuerySession::on_progress(void* self) {
   return session.limits_.seconds > 0 && std::chrono::steady_clock::now() >= session.deadline_;
 }
 
+void QuerySession::add_profile(profile::Profile profile, std::string_view name) {
+  CPROF_CHECK(!has_run_);
+  profiles_.add(std::move(profile), name);
+}
+
 SqlResult<void> QuerySession::run(std::string_view script, const QueryLimits& limits, RowSink& sink) {
   limits_ = limits;
   is_interrupted_ = false;
+  has_run_ = true;
   is_guarded_ = true;
   auto done = run_script(script, sink);
   is_guarded_ = false;
@@ -100,11 +109,11 @@ SqlResult<void> QuerySession::run(std::string_view script, const QueryLimits& li
 }
 
 SqlResult<void> QuerySession::run_script(std::string_view script, RowSink& sink) {
-  for (const Statement& statement : split_statements(script).statements) TRY(run_statement(statement, sink));
+  for (const ScriptStatement& statement : split_statements(script).statements) TRY(run_statement(statement, sink));
   return {};
 }
 
-SqlResult<void> QuerySession::run_statement(const Statement& statement, RowSink& sink) {
+SqlResult<void> QuerySession::run_statement(const ScriptStatement& statement, RowSink& sink) {
   refusal_.clear();
   deadline_ = std::chrono::steady_clock::now() +
               std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(limits_.seconds));
@@ -186,7 +195,36 @@ Result<void> QuerySession::add_builtins(Demangle demangle) {
   TRY(add_scalar_functions(db_, std::move(demangle)));
   TRY(add_stack_functions(db_, stacks_));
   TRY(add_stack_tables(db_, stacks_));
+  for (const ColumnTableDef& table : profile_tables()) TRY(add_column_table(db_, table, profiles_));
+  if (auto done = include(kPrelude, 0); !done) return fail(done.error().message);
   return {};
+}
+
+std::vector<std::string> QuerySession::tables() const {
+  std::set<std::string> names{"call_tree", "function_totals"};
+  for (const ColumnTableDef& table : profile_tables()) names.insert(std::string(table.name));
+  auto query = ScriptQuery::prepare(db_, "SELECT name FROM sqlite_temp_schema WHERE type IN ('table', 'view') AND name NOT LIKE '\\_%' ESCAPE '\\'");
+  for (auto row = query ? query->step() : Result<bool>(false); row && *row; row = query->step()) names.insert(query->text(0));
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::pair<std::string, std::string>> QuerySession::columns(const std::string& table) const {
+  std::vector<std::pair<std::string, std::string>> columns;
+  auto query = ScriptQuery::prepare(db_, "SELECT name, type FROM pragma_table_info($table)");
+  if (query) sqlite3_bind_text(query->get(), 1, table.c_str(), -1, SQLITE_TRANSIENT);
+  for (auto row = query ? query->step() : Result<bool>(false); row && *row; row = query->step())
+    columns.emplace_back(query->text(0), query->text(1));
+  return columns;
+}
+
+std::vector<std::string> QuerySession::names() const {
+  std::set<std::string> names;
+  for (const std::string& macro : rewriter_.macro_names()) names.insert(macro + "!");
+  for (const std::string& table : tables()) {
+    names.insert(table);
+    for (const auto& [column, type] : columns(table)) names.insert(column);
+  }
+  return {names.begin(), names.end()};
 }
 
 }  // namespace cprof::store

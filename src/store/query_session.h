@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/profile_set.h"
 #include "store/rewriter.h"
 #include "store/stack_index.h"
-#include "store/timeline_rows.h"
 #include "store/user_functions.h"
 
 namespace cprof::store {
@@ -54,7 +54,8 @@ class QuerySession {
   QuerySession& operator=(const QuerySession&) = delete;
 
   // name: the file's, as given; the profile's scope is made of it.
-  Result<void> add_profile(profile::Profile profile, std::string_view name);
+  // All of them come before the first run().
+  void add_profile(profile::Profile profile, std::string_view name);
 
   // All statements, one after the other, until one fails. The error's offset is in the script.
   SqlResult<void> run(std::string_view script, const QueryLimits& limits, RowSink& sink);
@@ -64,14 +65,17 @@ class QuerySession {
   // Whether the last error was that.
   bool was_interrupted() const { return is_interrupted_.load(std::memory_order_relaxed); }
 
-  sqlite3* db() const { return db_; }
+  // What a script may name: tables, views, columns, macros.
+  std::vector<std::string> names() const;
+  std::vector<std::string> tables() const;  // and views; those whose name begins with _ are left out
+  std::vector<std::pair<std::string, std::string>> columns(const std::string& table) const;  // with their types
 
  private:
-  explicit QuerySession(sqlite3* db) : db_(db), functions_(db) {}
+  explicit QuerySession(sqlite3* db) : db_(db), functions_(db), stacks_(profiles_) {}
 
   Result<void> add_builtins(Demangle demangle);
   SqlResult<void> run_script(std::string_view script, RowSink& sink);
-  SqlResult<void> run_statement(const Statement& statement, RowSink& sink);
+  SqlResult<void> run_statement(const ScriptStatement& statement, RowSink& sink);
   SqlResult<void> include(std::string_view module, size_t offset);
   SqlResult<void> execute(const Rewritten& statement, size_t offset, RowSink& sink);
   SqlResult<void> step_through(sqlite3_stmt* statement, size_t offset, RowSink& sink);
@@ -82,13 +86,13 @@ class QuerySession {
   sqlite3* db_ = nullptr;
   Rewriter rewriter_;
   UserFunctions functions_;
+  ProfileSet profiles_;
   StackIndexCache stacks_;
-  TimelineSource timeline_;
-  std::set<std::string, std::less<>> included_, scopes_;
+  std::set<std::string, std::less<>> included_;
   QueryLimits limits_;
   std::chrono::steady_clock::time_point deadline_;
   std::atomic<bool> is_interrupted_ = false;
-  bool is_guarded_ = false;
+  bool is_guarded_ = false, has_run_ = false;
   std::string refusal_;  // what the guard said no to
 };
 

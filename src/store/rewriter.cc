@@ -312,7 +312,7 @@ SqlResult<std::vector<Token>> Rewriter::expand(const std::vector<Token>& tokens,
   return result;
 }
 
-SqlResult<Rewritten> Rewriter::rewrite(const Statement& statement) {
+SqlResult<Rewritten> Rewriter::rewrite(const ScriptStatement& statement) {
   std::vector<Token> tokens = tokenize(statement.text, statement.offset);
   // The text of a macro is expanded where it is called.
   if (!is_macro_definition(tokens)) tokens = TRY(expand(tokens, 0));

@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <expected>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "store/sql_tokens.h"
 
 namespace cprof::store {
@@ -33,10 +35,10 @@ struct FunctionDefinition {
 struct Rewritten {
   enum class Kind : uint8_t { kSql, kInclude, kFunction, kNothing };
   Kind kind = Kind::kNothing;
-  std::vector<std::string> before;  // to run first: what OR REPLACE replaces
-  std::string sql;
-  std::string module;  // of INCLUDE: "slices.with_context", "slices.*" or "*"
-  FunctionDefinition function;
+  std::vector<std::string> before = {};  // to run first: what OR REPLACE replaces
+  std::string sql = {};
+  std::string module = {};  // of INCLUDE: "slices.with_context", "slices.*" or "*"
+  FunctionDefinition function = {};
 
   // Where in the script the byte of sql stands, or the macro call that it comes from.
   size_t origin_of(size_t sql_offset) const;
@@ -45,7 +47,7 @@ struct Rewritten {
 
 class Rewriter {
  public:
-  SqlResult<Rewritten> rewrite(const Statement& statement);
+  SqlResult<Rewritten> rewrite(const ScriptStatement& statement);
 
   std::vector<std::string> macro_names() const;
 

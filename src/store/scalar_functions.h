@@ -1,4 +1,4 @@
-// Functions of SQL that need no table: demangle(), hash(), str_split(). docs/sql.md lists them.
+// Functions of SQL that need no table: demangle(), hash(), str_split(), sum_int(). docs/sql.md lists them.
 #pragma once
 
 #include <sqlite3.h>

@@ -30,13 +30,13 @@ struct Token {
 
 std::vector<Token> tokenize(std::string_view text, size_t origin = 0);
 
-struct Statement {
+struct ScriptStatement {
   std::string_view text;  // without its ';' and the blanks around it
   size_t offset = 0;      // in the script
 };
 
 struct Script {
-  std::vector<Statement> statements;  // none of them empty
+  std::vector<ScriptStatement> statements;  // none of them empty
   bool is_complete = true;            // false: the last one has no ';'
 };
 Script split_statements(std::string_view text);

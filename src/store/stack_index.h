@@ -1,33 +1,18 @@
-// The stack tables (stack_profile_callsite, _frame, _symbol, _mapping) of a database as plain columns: what the functions
-// and tables that walk stacks work on. Built on first use, after which a step to the caller is one look-up. One thread.
+// The stacks of all profiles of a session as one forest of plain columns: what the functions and tables that walk stacks
+// work on. Made on first use. Ids are those of the tables stack_profile_*: a call site's id is its row here. One thread.
 #pragma once
-
-#include <sqlite3.h>
 
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "base/string_table.h"
+#include "store/profile_set.h"
 
 namespace cprof::store {
-
-// Rows by an id that counts up from somewhere, with or without holes.
-class IdRows {
- public:
-  void add(int64_t id) { ids_.push_back(id); }  // ascending
-  size_t size() const { return ids_.size(); }
-  int64_t id(size_t row) const { return ids_[row]; }
-  std::optional<uint32_t> find(int64_t id) const;
-
- private:
-  std::vector<int64_t> ids_;
-};
 
 class StackIndex {
  public:
@@ -35,8 +20,8 @@ class StackIndex {
 
   struct Line {  // an inlined or real function of a frame
     StringId name, file;
-    int64_t symbol_id = -1;  // -1: the frame has no symbols
-    int64_t number = -1;
+    int64_t symbol_id = -1;  // -1: the frame has no name
+    uint32_t number = 0;     // 0 unknown
     bool is_inlined = false;
   };
   struct Frame {
@@ -48,13 +33,14 @@ class StackIndex {
     uint32_t first_node = 0;  // of its nodes: one for each line of its frame, innermost first
   };
 
-  static Result<StackIndex> load(sqlite3* db);
+  static Result<StackIndex> of(const ProfileSet& profiles);
 
   const std::vector<Site>& sites() const { return sites_; }  // a parent always comes before its children
-  std::optional<uint32_t> site(int64_t callsite_id) const { return site_ids_.find(callsite_id); }
-  int64_t callsite_id(uint32_t site) const { return site_ids_.id(site); }
+  std::optional<uint32_t> site(int64_t callsite_id) const {
+    if (callsite_id < 0 || callsite_id >= static_cast<int64_t>(sites_.size())) return std::nullopt;
+    return static_cast<uint32_t>(callsite_id);
+  }
   const Frame& frame_of(uint32_t site) const { return frames_[sites_[site].frame]; }
-  int64_t frame_id(uint32_t site) const { return frame_ids_.id(sites_[site].frame); }
   std::span<const Line> lines_of(uint32_t site) const {
     return std::span(lines_).subspan(frame_of(site).first_line, frame_of(site).line_count);
   }
@@ -70,31 +56,28 @@ class StackIndex {
   }
 
  private:
-  Result<void> load_symbols(sqlite3* db);
-  Result<void> load_frames(sqlite3* db);
-  Result<void> load_sites(sqlite3* db);
+  void add_frames(const ProfileSource& source);
+  void add_unnamed(const ProfileSource& source, const profile::Location& location);
+  Result<void> add_sites(const ProfileSource& source);
 
   StringTable strings_;
   std::vector<Site> sites_;
   std::vector<Frame> frames_;
   std::vector<Line> lines_;
-  std::vector<std::pair<int64_t, std::pair<uint32_t, uint32_t>>> symbol_sets_;  // id -> [first, count) in lines_, sorted
-  IdRows site_ids_, frame_ids_;
   uint32_t node_count_ = 0;
 };
 
-// The index of a database, made when it is first asked for.
+// The index of a session's profiles, made when it is first asked for.
 class StackIndexCache {
  public:
-  explicit StackIndexCache(sqlite3* db) : db_(db) {}
+  explicit StackIndexCache(const ProfileSet& profiles) : profiles_(profiles) {}
   Result<const StackIndex*> get() {
-    if (!index_) index_ = TRY(StackIndex::load(db_));
+    if (!index_) index_ = TRY(StackIndex::of(profiles_));
     return &*index_;
   }
-  void forget() { index_.reset(); }  // the tables have changed
 
  private:
-  sqlite3* db_;
+  const ProfileSet& profiles_;
   std::optional<StackIndex> index_;
 };
 

@@ -6,11 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "analyze/weights.h"
 #include "profile/frame_name.h"
-#include "store/sql_statement.h"
+#include "store/script_query.h"
 #include "store/virtual_table.h"
 
 namespace cprof::store {
@@ -25,8 +26,8 @@ void result_known(sqlite3_context* context, std::string_view text) {
   if (!text.empty()) result_text(context, text);
 }
 
-void result_known(sqlite3_context* context, int64_t number) {
-  if (number >= 0) sqlite3_result_int64(context, number);
+void result_symbol(sqlite3_context* context, int64_t symbol_id) {
+  if (symbol_id >= 0) sqlite3_result_int64(context, symbol_id);
 }
 
 // The forest by itself: integers only; names are a join away.
@@ -63,9 +64,9 @@ class ForestCursor final : public TableCursor {
     switch (column) {
       case 0: return sqlite3_result_int64(context, node_);
       case 1: return parent == StackIndex::kNone ? void() : sqlite3_result_int64(context, parent);
-      case 2: return sqlite3_result_int64(context, stacks_->callsite_id(site_));
-      case 3: return sqlite3_result_int64(context, stacks_->frame_id(site_));
-      case 4: return result_known(context, stacks_->lines_of(site_)[line].symbol_id);
+      case 2: return sqlite3_result_int64(context, site_);
+      case 3: return sqlite3_result_int64(context, stacks_->sites()[site_].frame);
+      case 4: return result_symbol(context, stacks_->lines_of(site_)[line].symbol_id);
       default: return sqlite3_result_int(context, line == 0);
     }
   }
@@ -106,7 +107,7 @@ struct SiteValues {
 };
 
 Result<SiteValues> site_values(sqlite3* db, const StackIndex& stacks, const std::string& query) {
-  SqlStatement rows = TRY(SqlStatement::prepare(db, query));
+  ScriptQuery rows = TRY(ScriptQuery::prepare(db, query));
   if (rows.columns() != 2) return fail(fmt::format("the query must give callsite_id and a value, not {} columns", rows.columns()));
   SiteValues values;
   values.of_sites.resize(stacks.sites().size());
@@ -172,11 +173,11 @@ class TreeCursor final : public RowsCursor<TreeRow> {
     switch (column) {
       case 0: return sqlite3_result_int64(context, stacks_->sites()[r.site].first_node + r.line);
       case 1: return parent == StackIndex::kNone ? void() : sqlite3_result_int64(context, parent);
-      case 2: return sqlite3_result_int64(context, stacks_->callsite_id(r.site));
+      case 2: return sqlite3_result_int64(context, r.site);
       case 3: return result_text(context, stacks_->text(line.name));
       case 4: return result_known(context, stacks_->text(stacks_->frame_of(r.site).module));
       case 5: return result_known(context, stacks_->text(line.file));
-      case 6: return result_known(context, line.number);
+      case 6: return line.number == 0 ? void() : sqlite3_result_int64(context, line.number);
       case 7: return sqlite3_result_int(context, line.is_inlined);
       case 8: return sqlite3_result_int64(context, depth_[r.site] + stacks_->frame_of(r.site).line_count - 1 - r.line);
       case 9: return sqlite3_result_int64(context, r.self);
@@ -212,7 +213,7 @@ class TreeCursor final : public RowsCursor<TreeRow> {
 };
 
 struct TotalsRow {
-  StringId name, module, file;
+  StringId name = {}, module = {}, file = {};
   int64_t self = 0, total = 0;
   uint32_t last_leaf = StackIndex::kNone;  // the stack that it was counted for last
 };

@@ -3,6 +3,8 @@
 // their columns.
 #pragma once
 
+#include <sqlite3.h>
+
 #include "base/result.h"
 #include "store/stack_index.h"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "store/sql_statement.h"
+#include "store/script_query.h"
 #include "store/virtual_table.h"
 
 namespace cprof::store {
@@ -33,7 +33,7 @@ class StatementCursor final : public TableCursor {
   StatementCursor(sqlite3* db, const FunctionDefinition& definition) : db_(db), definition_(definition) {}
 
   Result<void> filter(int, std::span<sqlite3_value*> arguments) override {
-    statement_ = std::make_unique<SqlStatement>(TRY(SqlStatement::prepare(db_, definition_.body)));
+    statement_ = std::make_unique<ScriptQuery>(TRY(ScriptQuery::prepare(db_, definition_.body)));
     for (size_t i = 0; i < arguments.size(); ++i) bind_argument(statement_->get(), definition_.arguments[i], arguments[i]);
     row_ = 0;
     return next();
@@ -56,7 +56,7 @@ class StatementCursor final : public TableCursor {
  private:
   sqlite3* db_;
   const FunctionDefinition& definition_;
-  std::unique_ptr<SqlStatement> statement_;
+  std::unique_ptr<ScriptQuery> statement_;
   int64_t row_ = 0;
   bool is_at_end_ = true;
 };
@@ -88,7 +88,7 @@ class StatementTable final : public VirtualTable {
 
 class UserFunctions::Scalar {
  public:
-  Scalar(UserFunctions& owner, FunctionDefinition definition, SqlStatement statement)
+  Scalar(UserFunctions& owner, FunctionDefinition definition, ScriptQuery statement)
       : owner_(owner), definition_(std::move(definition)), statement_(std::move(statement)) {}
 
   static void call(sqlite3_context* context, int count, sqlite3_value** arguments) {
@@ -107,11 +107,11 @@ class UserFunctions::Scalar {
 
   // The function calls itself: the outer call's statement is in the middle of its row.
   Result<void> run_nested(sqlite3_context* context, std::span<sqlite3_value*> arguments) {
-    SqlStatement own = TRY(SqlStatement::prepare(owner_.db_, definition_.body));
+    ScriptQuery own = TRY(ScriptQuery::prepare(owner_.db_, definition_.body));
     return run_on(own, context, arguments);
   }
 
-  Result<void> run_on(SqlStatement& statement, sqlite3_context* context, std::span<sqlite3_value*> arguments) {
+  Result<void> run_on(ScriptQuery& statement, sqlite3_context* context, std::span<sqlite3_value*> arguments) {
     const bool was_running = is_running_;
     is_running_ = true;
     for (size_t i = 0; i < arguments.size(); ++i) bind_argument(statement.get(), definition_.arguments[i], arguments[i]);
@@ -129,13 +129,13 @@ class UserFunctions::Scalar {
 
   UserFunctions& owner_;
   FunctionDefinition definition_;
-  SqlStatement statement_;
+  ScriptQuery statement_;
   bool is_running_ = false;
 };
 
 Result<void> UserFunctions::define(FunctionDefinition definition) {
   if (definition.columns.empty()) return define_scalar(std::move(definition));
-  SqlStatement statement = TRY(SqlStatement::prepare(db_, definition.body));
+  ScriptQuery statement = TRY(ScriptQuery::prepare(db_, definition.body));
   TRY(check_parameters(statement.get(), definition));
   if (statement.columns() != static_cast<int>(definition.columns.size()))
     return fail(fmt::format("{}: RETURNS TABLE names {} columns, its SELECT has {}", definition.name,
@@ -145,7 +145,7 @@ Result<void> UserFunctions::define(FunctionDefinition definition) {
 }
 
 Result<void> UserFunctions::define_scalar(FunctionDefinition definition) {
-  SqlStatement statement = TRY(SqlStatement::prepare(db_, definition.body));
+  ScriptQuery statement = TRY(ScriptQuery::prepare(db_, definition.body));
   TRY(check_parameters(statement.get(), definition));
   if (statement.columns() != 1)
     return fail(fmt::format("{}: its SELECT has {} columns; a function returns one value", definition.name, statement.columns()));
