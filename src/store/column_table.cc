@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "store/sql_value.h"
+
 namespace cprof::store {
 namespace {
 
@@ -175,7 +177,7 @@ class ColumnCursor final : public TableCursor {
       case Cell::Type::kNull: return;
       case Cell::Type::kInteger: return sqlite3_result_int64(context, cell.integer);
       case Cell::Type::kReal: return sqlite3_result_double(context, cell.real);
-      case Cell::Type::kText: return sqlite3_result_text64(context, cell.text.data(), cell.text.size(), SQLITE_STATIC, SQLITE_UTF8);
+      case Cell::Type::kText: return result_text(context, cell.text, TextLife::kStays);
     }
   }
 

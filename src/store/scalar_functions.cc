@@ -2,24 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "analyze/weights.h"
+#include "store/sql_value.h"
 
 namespace cprof::store {
 namespace {
 
 using Demangle = std::function<std::string(std::string_view)>;
-
-std::optional<std::string_view> text_of(sqlite3_value* value) {
-  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
-  if (!text) return std::nullopt;
-  return std::string_view(text, static_cast<size_t>(sqlite3_value_bytes(value)));
-}
-
-void result_text(sqlite3_context* context, std::string_view text) {
-  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-}
 
 // NULL for what is not mangled, as the trace processor has it.
 void demangle(sqlite3_context* context, int, sqlite3_value** arguments) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <list>
 
+#include "store/sql_value.h"
+
 namespace cprof::store {
 namespace {
 
@@ -59,15 +61,6 @@ struct Functions {
   ContainsCache contains;
 };
 
-void result_text(sqlite3_context* context, std::string_view text) {
-  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-}
-
-std::string text_of(sqlite3_value* value) {
-  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
-  return text ? std::string(text, static_cast<size_t>(sqlite3_value_bytes(value))) : std::string();
-}
-
 struct Place {
   const StackIndex* stacks;
   uint32_t site;
@@ -96,7 +89,7 @@ std::vector<uint32_t> path_to(const StackIndex& stacks, uint32_t site) {
 void stack(sqlite3_context* context, int count, sqlite3_value** arguments) {
   const auto at = place(context, arguments);
   if (!at) return;
-  const std::string separator = count > 1 ? text_of(arguments[1]) : ";";
+  const std::string separator(count > 1 ? text_of(arguments[1]).value_or(std::string_view()) : ";");
   std::string text;
   for (uint32_t site : path_to(*at->stacks, at->site)) {
     const auto lines = at->stacks->lines_of(site);
@@ -122,9 +115,10 @@ void root(sqlite3_context* context, int, sqlite3_value** arguments) {
 template <ContainsCache::How how>
 void contains(sqlite3_context* context, int, sqlite3_value** arguments) {
   const auto at = place(context, arguments);
-  if (!at || sqlite3_value_type(arguments[1]) == SQLITE_NULL) return;
+  const auto pattern = text_of(arguments[1]);
+  if (!at || !pattern) return;
   auto& cache = static_cast<Functions*>(sqlite3_user_data(context))->contains;
-  sqlite3_result_int(context, cache.sites_with(*at->stacks, how, text_of(arguments[1]))[at->site]);
+  sqlite3_result_int(context, cache.sites_with(*at->stacks, how, std::string(*pattern))[at->site]);
 }
 
 struct FunctionRow {

@@ -12,14 +12,11 @@
 #include "analyze/weights.h"
 #include "profile/frame_name.h"
 #include "store/script_query.h"
+#include "store/sql_value.h"
 #include "store/virtual_table.h"
 
 namespace cprof::store {
 namespace {
-
-void result_text(sqlite3_context* context, std::string_view text) {
-  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-}
 
 // NULL for the empty text.
 void result_known(sqlite3_context* context, std::string_view text) {
@@ -129,9 +126,9 @@ class RowsCursor : public TableCursor {
     at_ = 0;
     rows_.clear();
     stacks_ = TRY(cache_.get());
-    const auto* query = reinterpret_cast<const char*>(sqlite3_value_text(arguments[0]));
+    const auto query = text_of(arguments[0]);
     if (!query) return fail("the query is NULL");
-    return fill(TRY(site_values(db_, *stacks_, query)));
+    return fill(TRY(site_values(db_, *stacks_, std::string(*query))));
   }
   Result<void> next() override {
     ++at_;
