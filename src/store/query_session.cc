@@ -13,7 +13,6 @@
 #include "store/script_query.h"
 #include "store/stack_functions.h"
 #include "store/stack_tables.h"
-#include "store/virtual_table.h"
 
 namespace cprof::store {
 namespace {
@@ -80,7 +79,7 @@ SqlError QuerySession::error_at(size_t offset) const {
 
 int QuerySession::authorize(void* self, int action, const char* first, const char* second, const char* schema, const char*) {
   auto& session = *static_cast<QuerySession*>(self);
-  if (!session.is_guarded_ || is_declaring_table()) return SQLITE_OK;
+  if (!session.is_guarded_) return SQLITE_OK;
   std::string refusal = refused_action(action, text_or_empty(first), text_or_empty(second), text_or_empty(schema));
   if (refusal.empty()) return SQLITE_OK;
   if (session.refusal_.empty()) session.refusal_ = std::move(refusal);

@@ -5,8 +5,6 @@
 namespace cprof::store {
 namespace {
 
-thread_local bool g_is_declaring = false;
-
 struct Table : sqlite3_vtab {
   std::shared_ptr<VirtualTable> implementation;
 };
@@ -24,9 +22,7 @@ int report(sqlite3_vtab* table, const Result<void>& result) {
 
 int connect(sqlite3* db, void* owner, int, const char* const*, sqlite3_vtab** result, char** error) {
   auto& implementation = *static_cast<std::shared_ptr<VirtualTable>*>(owner);
-  g_is_declaring = true;
   const int status = sqlite3_declare_vtab(db, fmt::format("CREATE TABLE x({})", implementation->columns()).c_str());
-  g_is_declaring = false;
   if (status != SQLITE_OK) {
     *error = sqlite3_mprintf("%s", sqlite3_errmsg(db));
     return status;
@@ -108,8 +104,6 @@ Result<void> add_table(sqlite3* db, const std::string& name, std::shared_ptr<Vir
     return fail(fmt::format("{}: {}", name, sqlite3_errmsg(db)));
   return {};
 }
-
-bool is_declaring_table() { return g_is_declaring; }
 
 bool take_equality(sqlite3_index_info& info, int column, int argument) {
   for (int i = 0; i < info.nConstraint; ++i) {

@@ -38,9 +38,6 @@ class VirtualTable {
 // The table lives as long as the connection.
 Result<void> add_table(sqlite3* db, const std::string& name, std::shared_ptr<VirtualTable> table);
 
-// Whether SQLite is taking in the columns of such a table, for which it asks the authorizer as for a CREATE TABLE.
-bool is_declaring_table();
-
 // For plan(): takes the first usable constraint `column = value` as argument `argument` (from 1).
 bool take_equality(sqlite3_index_info& info, int column, int argument);
 // For functions with arguments: the hidden columns from `first` on must all be given, in this order; false else.

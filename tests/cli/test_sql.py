@@ -248,20 +248,21 @@ class Shell(Sql):
         self.addCleanup(os.close, leader)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
+        self.seen = b""
         return process, leader
 
     def until(self, leader, text, seconds=60):
-        seen = b""
+        """Reads up to and with the text; what comes behind it is for the next call."""
         end = time.monotonic() + seconds
-        while text not in seen:
+        while text not in self.seen:
             left = end - time.monotonic()
             if left <= 0 or not select.select([leader], [], [], left)[0]:
-                self.fail(f"waited for {text!r}, saw {seen!r}")
+                self.fail(f"waited for {text!r}, saw {self.seen!r}")
             try:
-                seen += os.read(leader, 65536)
+                self.seen += os.read(leader, 65536)
             except OSError:
-                self.fail(f"it ended; waited for {text!r}, saw {seen!r}")
-        return seen
+                self.fail(f"it ended; waited for {text!r}, saw {self.seen!r}")
+        self.seen = self.seen.split(text, 1)[1]
 
     def test_a_session(self):
         process, leader = self.start()
@@ -292,6 +293,14 @@ class Shell(Sql):
         self.until(leader, b"interrupted")
         os.write(leader, b"SELECT 'still ' || 'here';\n")
         self.until(leader, b"still here")
+        self.until(leader, b"cprof> ")
+        os.write(leader, b"SELECT nothing more")
+        self.until(leader, b"more")
+        process.send_signal(signal.SIGINT)
+        self.until(leader, b"cprof> ")
+        os.write(leader, b"SELECT 'another ' || 'line';\n")
+        self.until(leader, b"another line")
+        self.until(leader, b"cprof> ")
         os.write(leader, b"\x04")
         self.assertEqual(process.wait(30), 0)
 
