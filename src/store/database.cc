@@ -13,6 +13,8 @@ std::unexpected<Error> fail_sql(sqlite3* handle) {
   return fail(sqlite3_errmsg(handle), sqlite3_extended_errcode(handle));
 }
 
+bool is_busy(const Error& error) { return (error.code & 0xff) == SQLITE_BUSY; }
+
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
 void Statement::bind(int index, int64_t value) { bind_error_ |= sqlite3_bind_int64(statement_.get(), index, value); }
@@ -93,6 +95,8 @@ Result<void> Database::execute(const std::string& sql) {
   if (sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return fail_sql(handle_.get());
   return {};
 }
+
+bool Database::is_in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
 
 Result<Statement> Database::prepare(const std::string& sql) {
   sqlite3_stmt* statement = nullptr;

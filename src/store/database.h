@@ -73,6 +73,7 @@ class Database {
 
   Result<void> execute(const std::string& sql);  // one or more statements that give no rows
   Result<Statement> prepare(const std::string& sql);
+  bool is_in_transaction() const;
   sqlite3* handle() const { return handle_.get(); }
 
  private:
@@ -84,6 +85,8 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
+// Another program holds a lock that the database needs.
+bool is_busy(const Error& error);
 // What SQLite says of its last failure, with its number as the code.
 std::unexpected<Error> fail_sql(sqlite3* handle);
 

@@ -103,10 +103,19 @@ Result<void> Writer::put_changed(std::string_view table, const std::vector<Row>&
   return {};
 }
 
-Result<void> Writer::append(const Profile& profile) {
+Result<void> Writer::clear() {
+  for (const TableDef& table : all_tables())
+    if (table.view.empty()) TRY(database_->execute(fmt::format("DELETE FROM {}", table.name)));
+  Writer fresh(*database_);
+  fresh.inserts_ = std::move(inserts_);
+  *this = std::move(fresh);
+  return put_enums();
+}
+
+Result<void> Writer::append(const Profile& profile, const Diagnostics& losses) {
   TRY(put_strings(profile));
   TRY(put_run(profile));
-  TRY(put_stats(profile));
+  TRY(put_stats(losses));
   TRY(put_tasks(profile));
   TRY(put_code(profile));
   TRY(put_labels(profile));
@@ -158,10 +167,10 @@ Result<void> Writer::put_run(const Profile& profile) {
   });
 }
 
-Result<void> Writer::put_stats(const Profile& profile) {
+Result<void> Writer::put_stats(const Diagnostics& losses) {
   TRY(database_->execute("DELETE FROM stats"));
   Statement& statement = *TRY(insert("stats"));
-  for (const auto& [name, entry] : profile.diagnostics.entries())
+  for (const auto& [name, entry] : losses.entries())
     TRY(statement.put(std::string_view(name), nullptr, nullptr, kSeverities[static_cast<size_t>(entry.severity)],
                       std::string_view("trace"), bits(entry.count), std::string_view(entry.description),
                       std::string_view(entry.example)));

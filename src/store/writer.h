@@ -24,10 +24,15 @@ class Writer {
   // Tables and views, without rows. The database must be empty and stay until the writer is gone.
   static Result<Writer> create(Database& database);
   Writer(Writer&&) = default;
+  Writer& operator=(Writer&&) = default;
 
   // The rows that are new since the last call, and those that were changed in place: of processes, threads, mappings,
-  // aggregates, tracks, and all that is known of the run. Rows must keep their numbers from call to call.
-  Result<void> append(const profile::Profile& profile);
+  // aggregates, tracks, and all that is known of the run. Rows must keep their numbers from call to call. losses: in
+  // place of the profile's own.
+  Result<void> append(const profile::Profile& profile, const Diagnostics& losses);
+  Result<void> append(const profile::Profile& profile) { return append(profile, profile.diagnostics); }
+  // Takes all rows out: for a profile whose rows have other numbers now.
+  Result<void> clear();
 
  private:
   explicit Writer(Database& database) : database_(&database) {}
@@ -41,7 +46,7 @@ class Writer {
   Result<void> put_enums();
   Result<void> put_strings(const profile::Profile& profile);
   Result<void> put_run(const profile::Profile& profile);
-  Result<void> put_stats(const profile::Profile& profile);
+  Result<void> put_stats(const Diagnostics& losses);
   Result<void> put_tasks(const profile::Profile& profile);
   Result<void> put_code(const profile::Profile& profile);
   Result<void> put_labels(const profile::Profile& profile);

@@ -29,6 +29,7 @@ FormatInfo cprof_format() {
   info.sniff = sniff_cprof;
   info.read = read_cprof;
   info.write = write_cprof;
+  info.grow = grow_cprof;
   return info;
 }
 

@@ -38,7 +38,9 @@ void expect_same_outputs(const Profile& a, const Profile& b) {
   for (const FormatInfo& info : all_formats()) {
     if (!info.write) continue;
     for (auto weight : {Weight::kSamples, Weight::kWall}) {
-      const WriteOptions options{.weight = weight, .by = GroupBy::kThread};
+      WriteOptions options;
+      options.weight = weight;
+      options.by = GroupBy::kThread;
       auto first = write_bytes(info, a, info.extensions[0], options), second = write_bytes(info, b, info.extensions[0], options);
       ASSERT_EQ(first.has_value(), second.has_value()) << info.name;
       EXPECT_EQ(first.value_or(""), second.value_or("")) << info.name;
@@ -102,7 +104,8 @@ TEST(Cprof, DamagedFilesAreOneLine) {
 }
 
 TEST(Cprof, LargerThanTheLimit) {
-  const ReadOptions options{.max_input_bytes = 4096};
+  ReadOptions options;
+  options.max_input_bytes = 4096;
   auto profile = read_bytes(cprof_format(), bytes_of(full_profile()), options);
   ASSERT_FALSE(profile);
   EXPECT_EQ(profile.error().message, "test-input: larger than 4096 bytes; --max-input raises the limit");
