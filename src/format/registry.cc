@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "format/cprof/cprof.h"
 #include "format/folded/folded.h"
 #include "format/format.h"
 #include "format/gzip.h"
@@ -20,7 +21,7 @@ constexpr size_t kHeadBytes = 64 * 1024;
 
 // The list. A format is added here and nowhere else.
 std::vector<FormatInfo> make_list() {
-  return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format()};
+  return {cprof_format(), folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format()};
 }
 
 }  // namespace

@@ -21,6 +21,16 @@ std::string columns_of(const TableDef& table, bool with_types) {
   return text;
 }
 
+bool is_generated(const Column& column) { return column.type.find(" AS ") != std::string_view::npos; }
+
+// Of the columns that are kept.
+std::string kept_columns(const TableDef& table) {
+  std::string text;
+  for (const Column& column : table.columns)
+    if (!is_generated(column)) text += fmt::format("{}{}", text.empty() ? "" : ", ", column.name);
+  return text;
+}
+
 // A generated column's type ends before its expression.
 std::string_view shown_type(const Column& column) {
   return column.type == "ID" ? std::string_view("INTEGER") : column.type.substr(0, column.type.find(' '));
@@ -70,6 +80,17 @@ std::string schema_ddl() {
   std::string text = fmt::format("PRAGMA application_id = {};\nPRAGMA user_version = {};\n", kApplicationId, kSchemaVersion);
   for (const TableDef& table : all_tables()) text += ddl_of(table);
   return text;
+}
+
+std::string insert_sql(const TableDef& table) {
+  std::string marks;
+  for (const Column& column : table.columns)
+    if (!is_generated(column)) marks += marks.empty() ? "?" : ", ?";
+  return fmt::format("INSERT OR REPLACE INTO {} ({}) VALUES ({})", table.name, kept_columns(table), marks);
+}
+
+std::string select_sql(const TableDef& table) {
+  return fmt::format("SELECT {} FROM {} ORDER BY rowid", kept_columns(table), table.name);
 }
 
 std::string schema_page() {

@@ -45,4 +45,8 @@ std::string ddl_of(const TableDef& table);
 std::string schema_ddl();   // of all of them, and the pragmas that mark the file
 std::string schema_page();  // docs/schema.md
 
+// For tables: their own columns, in order, generated ones left out.
+std::string insert_sql(const TableDef& table);  // a row with the same id is replaced
+std::string select_sql(const TableDef& table);  // in the order of the rows
+
 }  // namespace cprof::store
