@@ -1,5 +1,5 @@
-// Lines typed at a terminal, with libedit: history kept in a file of the user's, completion by a given list of words. Used
-// by the SQL shell.
+// Lines typed at a terminal, with libedit: history kept in a file of the user's, completion by a given list of words.
+// Used by the SQL shell.
 #pragma once
 
 #include <memory>

@@ -32,7 +32,8 @@ Result<std::unique_ptr<store::QuerySession>> open_session(const SqlArguments& a)
     a.naming.apply_to(options.pipeline);
     profile::Profile profile = TRY(load::load_profile(input, options));
     for (const auto& [name, entry] : profile.diagnostics.entries())
-      if (entry.severity >= Severity::kError) say(fmt::format("cprof: {}: {} ({})", input, entry.description, entry.count));
+      if (entry.severity >= Severity::kError)
+        say(fmt::format("cprof: {}: {} ({})", input, entry.description, entry.count));
     session->add_profile(std::move(profile), input);
   }
   return session;
@@ -51,7 +52,8 @@ Result<std::string> read_stdin() {
   }
 }
 
-int run_scripts(store::QuerySession& session, const SqlArguments& a, std::string_view where, std::span<const std::string> scripts) {
+int run_scripts(store::QuerySession& session, const SqlArguments& a, std::string_view where,
+                std::span<const std::string> scripts) {
   auto output = make_sql_output(*sql_format_from(a.format), stdout, terminal_columns());
   for (const std::string& script : scripts) {
     auto done = session.run(script, a.limits, *output);
@@ -82,7 +84,8 @@ int sql_main(std::vector<std::string> arguments) {
   app.add_option("-q,--query", a.queries, "statements to run; may be given more than once")->allow_extra_args(false);
   app.add_option("--format", a.format, "how rows are shown")->check(CLI::IsMember({"table", "csv", "json"}));
   app.add_option("--limit", a.limits.rows, "rows of each statement that are shown; 0: all");
-  app.add_option("--timeout", a.limits.seconds, "seconds after which a statement is stopped; 0: none")->check(CLI::NonNegativeNumber);
+  app.add_option("--timeout", a.limits.seconds, "seconds after which a statement is stopped; 0: none")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--input-format", a.input_format, "input format by name, over what its bytes say");
   a.naming.add_to(app);
   a.naming.add_kallsyms_to(app);

@@ -99,13 +99,17 @@ class CsvOutput final : public SqlOutput {
 // Length of the well-formed UTF-8 sequence that text begins with; 0: none.
 size_t utf8_length(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
-  const size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  const size_t length = first < 0x80                    ? 1
+                        : first >= 0xc2 && first < 0xe0 ? 2
+                        : first >= 0xe0 && first < 0xf0 ? 3
+                        : first >= 0xf0 && first < 0xf5 ? 4
+                                                        : 0;
   if (length == 0 || length > text.size()) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
   const auto second = length > 1 ? static_cast<unsigned char>(text[1]) : 0;
-  const bool is_bad = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
-                      (first == 0xf4 && second > 0x8f);
+  const bool is_bad = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+                      (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
   return is_bad ? 0 : length;
 }
 
@@ -114,10 +118,14 @@ std::string json_string(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const char c = text[i];
     const size_t length = utf8_length(text.substr(i));
-    if (length == 0) result += "\\ufffd";
-    else if (c == '"' || c == '\\') result += std::string("\\") + c;
-    else if (static_cast<unsigned char>(c) < 0x20) result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else result += text.substr(i, length);
+    if (length == 0)
+      result += "\\ufffd";
+    else if (c == '"' || c == '\\')
+      result += std::string("\\") + c;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      result += text.substr(i, length);
     i += std::max<size_t>(length, 1);
   }
   return result + "\"";
@@ -145,7 +153,8 @@ class JsonOutput final : public SqlOutput {
   }
   Result<void> row(std::span<const SqlValue> values) override {
     std::string line = rows_++ == 0 ? "\n{" : ",\n{";
-    for (size_t i = 0; i < values.size(); ++i) line += (i > 0 ? "," : "") + keys_[i] + std::visit(JsonText(), values[i]);
+    for (size_t i = 0; i < values.size(); ++i)
+      line += (i > 0 ? "," : "") + keys_[i] + std::visit(JsonText(), values[i]);
     return put(line + "}");
   }
   Result<void> end(bool was_cut) override {

@@ -1,5 +1,5 @@
-// How rows of SQL are shown: an aligned table for people, CSV (RFC 4180) or JSON for programs. Each writes to a stdio stream
-// as the rows come; the table holds back its first rows to find widths.
+// How rows of SQL are shown: an aligned table for people, CSV (RFC 4180) or JSON for programs. Each writes to a stdio
+// stream as the rows come; the table holds back its first rows to find widths.
 #pragma once
 
 #include <cstdio>

@@ -47,9 +47,12 @@ std::string history_path() {
   const char* state = getenv("XDG_STATE_HOME");
   const char* home = getenv("HOME");
   std::string folder;
-  if (state && *state == '/') folder = state;
-  else if (home && *home == '/') folder = std::string(home) + "/.local/state";
-  else return "";
+  if (state && *state == '/')
+    folder = state;
+  else if (home && *home == '/')
+    folder = std::string(home) + "/.local/state";
+  else
+    return "";
   for (size_t slash = folder.find('/', 1); slash != std::string::npos; slash = folder.find('/', slash + 1))
     mkdir(folder.substr(0, slash).c_str(), 0700);
   mkdir(folder.c_str(), 0700);
@@ -58,7 +61,8 @@ std::string history_path() {
   return access(folder.c_str(), W_OK) == 0 ? folder + "/sql_history" : "";
 }
 
-constexpr std::string_view kHelp = R"(Statements end with ';' and may go over several lines. Tab completes names, Ctrl-C stops.
+constexpr std::string_view kHelp =
+    R"(Statements end with ';' and may go over several lines. Tab completes names, Ctrl-C stops.
   .tables               what can be asked
   .schema [NAME]        columns of a table or view
   .mode table|csv|json  how rows are shown
@@ -92,8 +96,9 @@ class Shell {
  private:
   std::vector<std::string> words() const {
     std::vector<std::string> all = session_.names();
-    for (const char* word : {"SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "INCLUDE PERFETTO MODULE", ".help",
-                             ".tables", ".schema", ".mode", ".limit", ".timeout", ".quit"})
+    for (const char* word :
+         {"SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "INCLUDE PERFETTO MODULE", ".help",
+          ".tables", ".schema", ".mode", ".limit", ".timeout", ".quit"})
       all.emplace_back(word);
     return all;
   }
@@ -124,29 +129,42 @@ class Shell {
   void obey(const std::string& command) {
     const size_t space = command.find(' ');
     const std::string verb = command.substr(0, space);
-    const std::string argument = space == std::string::npos ? "" : command.substr(command.find_first_not_of(' ', space));
-    if (verb == ".help") fmt::print("{}", kHelp);
-    else if (verb == ".quit" || verb == ".exit") is_done_ = true;
-    else if (verb == ".tables") list_tables();
-    else if (verb == ".schema") show_schema(argument);
-    else if (verb == ".mode") set_mode(argument);
-    else if (verb == ".limit") set_number(argument, settings_.limits.rows);
-    else if (verb == ".timeout") set_number(argument, settings_.limits.seconds);
-    else say(fmt::format("no command {}; .help lists them", printable(verb)));
+    const std::string argument =
+        space == std::string::npos ? "" : command.substr(command.find_first_not_of(' ', space));
+    if (verb == ".help")
+      fmt::print("{}", kHelp);
+    else if (verb == ".quit" || verb == ".exit")
+      is_done_ = true;
+    else if (verb == ".tables")
+      list_tables();
+    else if (verb == ".schema")
+      show_schema(argument);
+    else if (verb == ".mode")
+      set_mode(argument);
+    else if (verb == ".limit")
+      set_number(argument, settings_.limits.rows);
+    else if (verb == ".timeout")
+      set_number(argument, settings_.limits.seconds);
+    else
+      say(fmt::format("no command {}; .help lists them", printable(verb)));
     fflush(stdout);
   }
 
   void set_mode(const std::string& name) {
-    if (auto format = sql_format_from(name)) settings_.format = *format;
-    else say(".mode takes table, csv or json");
+    if (auto format = sql_format_from(name))
+      settings_.format = *format;
+    else
+      say(".mode takes table, csv or json");
   }
 
   template <typename Number>
   void set_number(const std::string& text, Number& number) {
     Number value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 0) say("a number of 0 or more is needed");
-    else number = value;
+    if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 0)
+      say("a number of 0 or more is needed");
+    else
+      number = value;
   }
 
   void list_tables() {
@@ -188,7 +206,8 @@ class Shell {
 
 std::string sql_error_text(std::string_view where, std::string_view script, const store::SqlError& error) {
   const store::TextPosition at = store::position_at(script, error.offset);
-  return fmt::format("cprof: {}{}line {}, column {}: {}", where, where.empty() ? "" : ": ", at.line, at.column, printable(error.message));
+  return fmt::format("cprof: {}{}line {}, column {}: {}", where, where.empty() ? "" : ": ", at.line, at.column,
+                     printable(error.message));
 }
 
 size_t terminal_columns() {

@@ -1,5 +1,5 @@
-// The interactive side of `cprof sql`: a line editor with history and completion, statements over several lines, commands
-// that begin with a dot. Ctrl-C ends the statement that runs, or the line that is being typed.
+// The interactive side of `cprof sql`: a line editor with history and completion, statements over several lines,
+// commands that begin with a dot. Ctrl-C ends the statement that runs, or the line that is being typed.
 #pragma once
 
 #include "cli/sql_output.h"

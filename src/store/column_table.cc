@@ -24,7 +24,8 @@ class Rows {
 
   uint64_t count() const { return ends_.empty() ? 0 : ends_.back(); }
   std::pair<ProfileSource*, uint32_t> at(uint64_t row) const {
-    const size_t source = sources_.size() == 1 ? 0 : static_cast<size_t>(std::ranges::upper_bound(ends_, row) - ends_.begin());
+    const size_t source =
+        sources_.size() == 1 ? 0 : static_cast<size_t>(std::ranges::upper_bound(ends_, row) - ends_.begin());
     return {sources_[source], static_cast<uint32_t>(row - (source == 0 ? 0 : ends_[source - 1]))};
   }
 

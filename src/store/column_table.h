@@ -32,7 +32,7 @@ struct Cell {
 
 struct ColumnDef {
   std::string_view name;
-  std::string_view type;                                 // "INTEGER", "REAL", "TEXT"
+  std::string_view type;                                       // "INTEGER", "REAL", "TEXT"
   Cell (*get)(ProfileSource& source, uint32_t row) = nullptr;  // null: the id, which is the number of the row
 };
 

@@ -6,7 +6,7 @@
 namespace cprof::store {
 
 extern const std::string_view kPreludeScript, kStackProfileScript, kHierarchyScript, kPerfSamplesScript,
-    kSchedStatesScript, kTimeInStateScript, kSchedContextScript, kSliceHierarchyScript, kSelfDurationScript, kSliceContextScript,
-    kCpuProfilingScript, kTimeConversionScript;
+    kSchedStatesScript, kTimeInStateScript, kSchedContextScript, kSliceHierarchyScript, kSelfDurationScript,
+    kSliceContextScript, kCpuProfilingScript, kTimeConversionScript;
 
 }  // namespace cprof::store

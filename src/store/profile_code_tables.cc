@@ -40,7 +40,8 @@ Cell frame_name(ProfileSource& s, uint32_t row) {
 Cell frame_mapping(ProfileSource& s, uint32_t row) {
   const Location* l = location(s, row);
   const bool is_mapped = l && l->mapping.valid();
-  return Cell::of(s.bases().mapping + (is_mapped ? l->mapping.value : static_cast<int64_t>(s.profile().mappings.size())));
+  return Cell::of(s.bases().mapping +
+                  (is_mapped ? l->mapping.value : static_cast<int64_t>(s.profile().mappings.size())));
 }
 
 // In the file's terms where the address lies in the mapping.
@@ -71,21 +72,24 @@ const profile::CallSite* site(ProfileSource& s, uint32_t row) {
 }
 
 ColumnTableDef mappings() {
-  auto text = [](ProfileSource& s, uint32_t row, StringId Mapping::*member, std::string_view otherwise) {
+  auto text = [](ProfileSource& s, uint32_t row, StringId Mapping::* member, std::string_view otherwise) {
     const Mapping* m = mapping(s, row);
     return m ? s.profile().text(m->*member) : otherwise;
   };
   static const auto text_of = text;
   return {"stack_profile_mapping",
           {{"id", "INTEGER"},
-           {"build_id", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(text_of(s, row, &Mapping::build_id, "")); }},
+           {"build_id", "TEXT",
+            [](ProfileSource& s, uint32_t row) { return Cell::of(text_of(s, row, &Mapping::build_id, "")); }},
            {"exact_offset", "INTEGER", mapping_number<&Mapping::file_offset>},
            {"start_offset", "INTEGER", [](ProfileSource&, uint32_t) { return Cell::of(int64_t{0}); }},
            {"start", "INTEGER", mapping_number<&Mapping::start>},
            {"end", "INTEGER", mapping_number<&Mapping::end>},
            {"load_bias", "INTEGER", mapping_number<&Mapping::load_bias>},
            {"name", "TEXT",
-            [](ProfileSource& s, uint32_t row) { return Cell::of(text_of(s, row, &Mapping::path, profile::kUnknownFrame)); }},
+            [](ProfileSource& s, uint32_t row) {
+              return Cell::of(text_of(s, row, &Mapping::path, profile::kUnknownFrame));
+            }},
            {"has_functions", "INTEGER", mapping_number<&Mapping::has_functions>},
            {"has_filenames", "INTEGER", mapping_number<&Mapping::has_filenames>},
            {"has_line_numbers", "INTEGER", mapping_number<&Mapping::has_line_numbers>},
@@ -114,28 +118,31 @@ ColumnTableDef frames() {
 }
 
 ColumnTableDef symbols() {
-  return {"stack_profile_symbol",
-          {{"id", "INTEGER"},
-           {"symbol_set_id", "INTEGER",
-            [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().frame + s.location_of_symbol(row)); }},
-           {"name", "TEXT",
-            [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(symbol(s, row).function->name)); }},
-           {"source_file", "TEXT",
-            [](ProfileSource& s, uint32_t row) { return Cell::known(s.profile().text(symbol(s, row).function->file)); }},
-           {"line_number", "INTEGER",
-            [](ProfileSource& s, uint32_t row) {
-              const Symbol found = symbol(s, row);
-              const uint32_t number = found.line->line ? found.line->line : found.function->start_line;
-              return number ? Cell::of(int64_t{number}) : Cell{};
-            }},
-           {"inlined", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{symbol(s, row).is_inlined}); }}},
-          [](ProfileSource& s) { return s.symbol_count(); }};
+  return {
+      "stack_profile_symbol",
+      {{"id", "INTEGER"},
+       {"symbol_set_id", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().frame + s.location_of_symbol(row)); }},
+       {"name", "TEXT",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(symbol(s, row).function->name)); }},
+       {"source_file", "TEXT",
+        [](ProfileSource& s, uint32_t row) { return Cell::known(s.profile().text(symbol(s, row).function->file)); }},
+       {"line_number", "INTEGER",
+        [](ProfileSource& s, uint32_t row) {
+          const Symbol found = symbol(s, row);
+          const uint32_t number = found.line->line ? found.line->line : found.function->start_line;
+          return number ? Cell::of(int64_t{number}) : Cell{};
+        }},
+       {"inlined", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{symbol(s, row).is_inlined}); }}},
+      [](ProfileSource& s) { return s.symbol_count(); }};
 }
 
 ColumnTableDef call_sites() {
   return {"stack_profile_callsite",
           {{"id", "INTEGER"},
-           {"depth", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{site(s, row) ? site(s, row)->depth : 0}); }},
+           {"depth", "INTEGER",
+            [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{site(s, row) ? site(s, row)->depth : 0}); }},
            {"parent_id", "INTEGER",
             [](ProfileSource& s, uint32_t row) {
               const auto* found = site(s, row);
@@ -144,7 +151,8 @@ ColumnTableDef call_sites() {
            {"frame_id", "INTEGER",
             [](ProfileSource& s, uint32_t row) {
               const auto* found = site(s, row);
-              return Cell::of(s.bases().frame + (found ? found->location.value : static_cast<int64_t>(s.profile().locations.size())));
+              return Cell::of(s.bases().frame +
+                              (found ? found->location.value : static_cast<int64_t>(s.profile().locations.size())));
             }}},
           [](ProfileSource& s) { return s.site_count(); }};
 }

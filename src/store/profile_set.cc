@@ -63,7 +63,8 @@ ProfileSource::ProfileSource(Profile profile, std::string scope, ProfileSource* 
       bases_(before ? before->next_bases() : Bases{}),
       walker_(profile_) {
   has_unknown_ = has_unknown_stack(profile_);
-  has_unmapped_ = has_unknown_ || std::ranges::any_of(profile_.locations, [](const auto& l) { return !l.mapping.valid(); });
+  has_unmapped_ =
+      has_unknown_ || std::ranges::any_of(profile_.locations, [](const auto& l) { return !l.mapping.valid(); });
   first_symbol_.reserve(profile_.locations.size() + 1);
   first_symbol_.push_back(0);
   for (const auto& location : profile_.locations) first_symbol_.push_back(first_symbol_.back() + location.line_count);
@@ -114,7 +115,8 @@ std::vector<AggregateRow> ProfileSource::make_aggregates() const {
     std::vector<AggregateRow> rows;
     rows.reserve(profile_.aggregates.size());
     const auto unknown = static_cast<uint32_t>(profile_.sites.size());
-    for (const auto& a : profile_.aggregates) rows.push_back({a.metric.value, a.site.valid() ? a.site.value : unknown, a.labels, a.value});
+    for (const auto& a : profile_.aggregates)
+      rows.push_back({a.metric.value, a.site.valid() ? a.site.value : unknown, a.labels, a.value});
     return rows;
   }
   AggregateSums sums(profile_);
@@ -158,7 +160,8 @@ const std::vector<OffCpuRow>& ProfileSource::off_cpu() {
   for (uint32_t i = 0; i < profile_.off_cpu.size(); ++i) {
     const auto& interval = profile_.off_cpu[i];
     const bool is_told = interval.woken_ns != 0;
-    if (!is_told || interval.woken_ns > interval.start_ns || interval.duration_ns() == 0) off_cpu_->push_back({i, false});
+    if (!is_told || interval.woken_ns > interval.start_ns || interval.duration_ns() == 0)
+      off_cpu_->push_back({i, false});
     if (is_told && interval.woken_ns < interval.end_ns) off_cpu_->push_back({i, true});
   }
   return *off_cpu_;
@@ -182,8 +185,13 @@ const std::vector<StateRow>& ProfileSource::states() {
 const std::vector<ArgumentRow>& ProfileSource::arguments() {
   if (arguments_) return *arguments_;
   arguments_.emplace();
-  for (uint32_t set = 0; set < profile_.label_sets.size(); ++set)
-    for (uint32_t i = 0; i < profile_.label_sets[set].second; ++i) arguments_->push_back({set, profile_.label_sets[set].first + i});
+  for (uint32_t set = 0; set < profile_.label_sets.size(); ++set) {
+    const auto [first, count] = profile_.label_sets[set];
+    for (uint32_t row = first; row < first + count; ++row) {
+      const profile::Label& label = profile_.labels[row];
+      arguments_->push_back({set, row, label.is_number ? fmt::format("{}", label.number) : std::string()});
+    }
+  }
   return *arguments_;
 }
 
@@ -201,7 +209,8 @@ const std::vector<FactRow>& ProfileSource::facts() {
   facts_->push_back({.name = kCpusFact, .number = run.cpus});
   facts_->push_back({.name = kPeriodFact, .number = run.period});
   facts_->push_back({.name = kDefaultMetricFact, .text = profile_.text(run.default_metric)});
-  for (const std::string& comment : run.comments) facts_->push_back({.name = kCommentFact, .type = "multi", .text = comment});
+  for (const std::string& comment : run.comments)
+    facts_->push_back({.name = kCommentFact, .type = "multi", .text = comment});
   return *facts_;
 }
 

@@ -1,6 +1,6 @@
 // The profiles that one session asks, side by side: each keeps its own rows, ids run on from one to the next. What is
-// worked out from a profile (slices, states, sums by stack) is made when it is first asked for. Used by QuerySession and
-// its tables; one thread.
+// worked out from a profile (slices, states, sums by stack) is made when it is first asked for. Used by QuerySession
+// and its tables; one thread.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +57,7 @@ struct LossRow {
 
 struct ArgumentRow {
   uint32_t set = 0, label = 0;
+  std::string number_text;  // of a number
 };
 
 class ProfileSource {
@@ -87,7 +88,9 @@ class ProfileSource {
   uint32_t location_of_symbol(uint32_t symbol) const;
   bool is_counter(uint32_t track) const { return is_counter_[track]; }
   std::string_view metric_name(uint32_t metric) const { return metric_names_[metric]; }  // "pprof cpu"
-  std::string_view frame_name(profile::LocationId location, uint16_t line) { return walker_.frame(location, line).name; }
+  std::string_view frame_name(profile::LocationId location, uint16_t line) {
+    return walker_.frame(location, line).name;
+  }
 
   int64_t site_id(profile::CallSiteId site) const {
     return bases_.site + (site.valid() ? site.value : static_cast<int64_t>(profile_.sites.size()));

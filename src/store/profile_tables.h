@@ -1,5 +1,5 @@
-// The tables that a session shows of its profiles: those of schema.h, whose names and columns they have, and the few that
-// only make sense across profiles. Used by QuerySession. A test holds them against schema.h.
+// The tables that a session shows of its profiles: those of schema.h, whose names and columns they have, and the few
+// that only make sense across profiles. Used by QuerySession. A test holds them against schema.h.
 #pragma once
 
 #include <vector>

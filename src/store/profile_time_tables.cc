@@ -15,31 +15,37 @@ Cell id_or_null(int64_t base, Id id) {
 }
 
 ColumnTableDef processes() {
-  return {"process",
-          {{"id", "INTEGER"},
-           {"upid", "INTEGER"},
-           {"pid", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{process(s, row).pid}); }},
-           {"name", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(process(s, row).name)); }},
-           {"start_ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::known_time(process(s, row).start_ns); }},
-           {"end_ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::known_time(process(s, row).end_ns); }}},
-          [](ProfileSource& s) { return static_cast<uint32_t>(s.profile().processes.size()); }};
+  return {
+      "process",
+      {{"id", "INTEGER"},
+       {"upid", "INTEGER"},
+       {"pid", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{process(s, row).pid}); }},
+       {"name", "TEXT",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(process(s, row).name)); }},
+       {"start_ts", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::known_time(process(s, row).start_ns); }},
+       {"end_ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::known_time(process(s, row).end_ns); }}},
+      [](ProfileSource& s) { return static_cast<uint32_t>(s.profile().processes.size()); }};
 }
 
 ColumnTableDef threads() {
-  return {"thread",
-          {{"id", "INTEGER"},
-           {"utid", "INTEGER"},
-           {"tid", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{thread(s, row).tid}); }},
-           {"name", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(thread(s, row).name)); }},
-           {"upid", "INTEGER", [](ProfileSource& s, uint32_t row) { return id_or_null(s.bases().process, thread(s, row).process); }},
-           {"is_main_thread", "INTEGER",
-            [](ProfileSource& s, uint32_t row) {
-              const profile::Thread& t = thread(s, row);
-              return Cell::of(int64_t{t.process.valid() && process(s, t.process.value).pid == t.tid});
-            }},
-           {"start_ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::known_time(thread(s, row).start_ns); }},
-           {"end_ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::known_time(thread(s, row).end_ns); }}},
-          [](ProfileSource& s) { return static_cast<uint32_t>(s.profile().threads.size()); }};
+  return {
+      "thread",
+      {{"id", "INTEGER"},
+       {"utid", "INTEGER"},
+       {"tid", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{thread(s, row).tid}); }},
+       {"name", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(thread(s, row).name)); }},
+       {"upid", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return id_or_null(s.bases().process, thread(s, row).process); }},
+       {"is_main_thread", "INTEGER",
+        [](ProfileSource& s, uint32_t row) {
+          const profile::Thread& t = thread(s, row);
+          return Cell::of(int64_t{t.process.valid() && process(s, t.process.value).pid == t.tid});
+        }},
+       {"start_ts", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::known_time(thread(s, row).start_ns); }},
+       {"end_ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::known_time(thread(s, row).end_ns); }}},
+      [](ProfileSource& s) { return static_cast<uint32_t>(s.profile().threads.size()); }};
 }
 
 // The tracks of a profile: each thread's own, those that were named, and for each thread the lane of its frames.
@@ -83,7 +89,8 @@ ColumnTableDef tracks() {
            {"utid", "INTEGER",
             [](ProfileSource& s, uint32_t row) {
               const TrackPlace place = track(s, row);
-              return place.named ? id_or_null(s.bases().thread, place.named->thread) : Cell::of(s.bases().thread + place.row);
+              return place.named ? id_or_null(s.bases().thread, place.named->thread)
+                                 : Cell::of(s.bases().thread + place.row);
             }},
            {"upid", "INTEGER",
             [](ProfileSource& s, uint32_t row) {
@@ -107,7 +114,8 @@ struct SlicePlace {
 };
 
 SlicePlace slice(ProfileSource& s, uint32_t row) {
-  const auto own = static_cast<uint32_t>(s.profile().slices.size()), marks = static_cast<uint32_t>(s.profile().marks.size());
+  const auto own = static_cast<uint32_t>(s.profile().slices.size()),
+             marks = static_cast<uint32_t>(s.profile().marks.size());
   if (row < own) return {.own = &s.profile().slices[row], .row = row};
   if (row < own + marks) return {.mark = &s.profile().marks[row - own], .row = row - own};
   return {.frame = &s.frame_slices()[row - own - marks], .row = row - own - marks};
@@ -156,7 +164,8 @@ Cell slice_parent(ProfileSource& s, uint32_t row) {
     return parent ? Cell::of(s.first_slice() + *parent) : Cell{};
   }
   if (place.mark || place.frame->parent == FrameSliceRow::kNoParent) return {};
-  return Cell::of(s.first_slice() + static_cast<int64_t>(s.profile().slices.size() + s.profile().marks.size()) + place.frame->parent);
+  return Cell::of(s.first_slice() + static_cast<int64_t>(s.profile().slices.size() + s.profile().marks.size()) +
+                  place.frame->parent);
 }
 
 Cell slice_arguments(ProfileSource& s, uint32_t row) {
@@ -189,12 +198,15 @@ ColumnTableDef counters() {
   return {"counter",
           {{"id", "INTEGER"},
            {"ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(counter(s, row).time_ns); }},
-           {"track_id", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(track_id(s, counter(s, row).track, {})); }},
+           {"track_id", "INTEGER",
+            [](ProfileSource& s, uint32_t row) { return Cell::of(track_id(s, counter(s, row).track, {})); }},
            {"value", "REAL", [](ProfileSource& s, uint32_t row) { return Cell::of_real(counter(s, row).value); }}},
           [](ProfileSource& s) { return static_cast<uint32_t>(s.profile().counters.size()); }};
 }
 
-const profile::OffCpuInterval& interval(ProfileSource& s, uint32_t row) { return s.profile().off_cpu[s.off_cpu()[row].interval]; }
+const profile::OffCpuInterval& interval(ProfileSource& s, uint32_t row) {
+  return s.profile().off_cpu[s.off_cpu()[row].interval];
+}
 
 uint64_t off_cpu_start(ProfileSource& s, uint32_t row) {
   return s.off_cpu()[row].is_runnable ? interval(s, row).runnable_ns() : interval(s, row).start_ns;
@@ -207,35 +219,44 @@ std::string_view off_cpu_class(ProfileSource& s, uint32_t row) {
 }
 
 ColumnTableDef off_cpu() {
-  return {"off_cpu",
-          {{"id", "INTEGER"},
-           {"ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(off_cpu_start(s, row)); }},
-           {"dur", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(off_cpu_end(s, row) - off_cpu_start(s, row)); }},
-           {"utid", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().thread + interval(s, row).thread.value); }},
-           {"class", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(off_cpu_class(s, row)); }},
-           {"callsite_id", "INTEGER",
-            [](ProfileSource& s, uint32_t row) {
-              return interval(s, row).site.valid() ? Cell::of(s.site_id(interval(s, row).site)) : Cell{};
-            }},
-           {"waker_utid", "INTEGER",
-            [](ProfileSource& s, uint32_t row) { return id_or_null(s.bases().thread, interval(s, row).waker); }}},
-          [](ProfileSource& s) { return static_cast<uint32_t>(s.off_cpu().size()); }};
+  return {
+      "off_cpu",
+      {{"id", "INTEGER"},
+       {"ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(off_cpu_start(s, row)); }},
+       {"dur", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::of_address(off_cpu_end(s, row) - off_cpu_start(s, row)); }},
+       {"utid", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().thread + interval(s, row).thread.value); }},
+       {"class", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(off_cpu_class(s, row)); }},
+       {"callsite_id", "INTEGER",
+        [](ProfileSource& s, uint32_t row) {
+          return interval(s, row).site.valid() ? Cell::of(s.site_id(interval(s, row).site)) : Cell{};
+        }},
+       {"waker_utid", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return id_or_null(s.bases().thread, interval(s, row).waker); }}},
+      [](ProfileSource& s) { return static_cast<uint32_t>(s.off_cpu().size()); }};
 }
 
 const profile::SwitchInterval& on_cpu(ProfileSource& s, uint32_t row) { return s.profile().on_cpu[row]; }
 
 ColumnTableDef scheduling() {
-  return {"sched",
-          {{"id", "INTEGER"},
-           {"ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(on_cpu(s, row).start_ns); }},
-           {"dur", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(on_cpu(s, row).end_ns - on_cpu(s, row).start_ns); }},
-           {"cpu", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{on_cpu(s, row).cpu}); }},
-           {"utid", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().thread + on_cpu(s, row).thread.value); }},
-           {"end_state", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(on_cpu(s, row).preempted ? "R+" : "S"); }},
-           {"priority", "INTEGER", [](ProfileSource&, uint32_t) { return Cell{}; }},
-           {"ucpu", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{on_cpu(s, row).cpu}); }},
-           {"ts_end", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(on_cpu(s, row).end_ns); }}},
-          [](ProfileSource& s) { return static_cast<uint32_t>(s.profile().on_cpu.size()); }};
+  return {
+      "sched",
+      {{"id", "INTEGER"},
+       {"ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(on_cpu(s, row).start_ns); }},
+       {"dur", "INTEGER",
+        [](ProfileSource& s, uint32_t row) {
+          return Cell::of_address(on_cpu(s, row).end_ns - on_cpu(s, row).start_ns);
+        }},
+       {"cpu", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{on_cpu(s, row).cpu}); }},
+       {"utid", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().thread + on_cpu(s, row).thread.value); }},
+       {"end_state", "TEXT",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(on_cpu(s, row).preempted ? "R+" : "S"); }},
+       {"priority", "INTEGER", [](ProfileSource&, uint32_t) { return Cell{}; }},
+       {"ucpu", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{on_cpu(s, row).cpu}); }},
+       {"ts_end", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(on_cpu(s, row).end_ns); }}},
+      [](ProfileSource& s) { return static_cast<uint32_t>(s.profile().on_cpu.size()); }};
 }
 
 const StateRow& state(ProfileSource& s, uint32_t row) { return s.states()[row]; }
@@ -254,37 +275,42 @@ Cell state_cpu(ProfileSource& s, uint32_t row) {
 }
 
 ColumnTableDef states() {
-  return {"thread_state",
-          {{"id", "INTEGER"},
-           {"ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(state(s, row).start_ns); }},
-           {"dur", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(state(s, row).end_ns - state(s, row).start_ns); }},
-           {"cpu", "INTEGER", state_cpu},
-           {"utid", "INTEGER",
-            [](ProfileSource& s, uint32_t row) {
-              const StateRow& r = state(s, row);
-              return Cell::of(s.bases().thread + (r.is_running ? on_cpu(s, r.interval).thread : interval(s, r.interval).thread).value);
-            }},
-           {"state", "TEXT", state_name},
-           {"io_wait", "INTEGER",
-            [](ProfileSource& s, uint32_t row) {
-              const StateRow& r = state(s, row);
-              return r.is_running ? Cell{} : Cell::of(int64_t{off_cpu_class(s, r.interval) == profile::name_of(profile::WaitClass::kIo)});
-            }},
-           {"blocked_function", "TEXT", [](ProfileSource&, uint32_t) { return Cell{}; }},
-           {"waker_utid", "INTEGER",
-            [](ProfileSource& s, uint32_t row) {
-              const StateRow& r = state(s, row);
-              return r.is_running ? Cell{} : id_or_null(s.bases().thread, interval(s, r.interval).waker);
-            }},
-           {"class", "TEXT",
-            [](ProfileSource& s, uint32_t row) {
-              const StateRow& r = state(s, row);
-              return r.is_running ? Cell{} : Cell::of(off_cpu_class(s, r.interval));
-            }},
-           {"waker_id", "INTEGER", [](ProfileSource&, uint32_t) { return Cell{}; }},
-           {"irq_context", "INTEGER", [](ProfileSource&, uint32_t) { return Cell{}; }},
-           {"ucpu", "INTEGER", state_cpu}},
-          [](ProfileSource& s) { return static_cast<uint32_t>(s.states().size()); }};
+  return {
+      "thread_state",
+      {{"id", "INTEGER"},
+       {"ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(state(s, row).start_ns); }},
+       {"dur", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::of_address(state(s, row).end_ns - state(s, row).start_ns); }},
+       {"cpu", "INTEGER", state_cpu},
+       {"utid", "INTEGER",
+        [](ProfileSource& s, uint32_t row) {
+          const StateRow& r = state(s, row);
+          return Cell::of(s.bases().thread +
+                          (r.is_running ? on_cpu(s, r.interval).thread : interval(s, r.interval).thread).value);
+        }},
+       {"state", "TEXT", state_name},
+       {"io_wait", "INTEGER",
+        [](ProfileSource& s, uint32_t row) {
+          const StateRow& r = state(s, row);
+          return r.is_running
+                     ? Cell{}
+                     : Cell::of(int64_t{off_cpu_class(s, r.interval) == profile::name_of(profile::WaitClass::kIo)});
+        }},
+       {"blocked_function", "TEXT", [](ProfileSource&, uint32_t) { return Cell{}; }},
+       {"waker_utid", "INTEGER",
+        [](ProfileSource& s, uint32_t row) {
+          const StateRow& r = state(s, row);
+          return r.is_running ? Cell{} : id_or_null(s.bases().thread, interval(s, r.interval).waker);
+        }},
+       {"class", "TEXT",
+        [](ProfileSource& s, uint32_t row) {
+          const StateRow& r = state(s, row);
+          return r.is_running ? Cell{} : Cell::of(off_cpu_class(s, r.interval));
+        }},
+       {"waker_id", "INTEGER", [](ProfileSource&, uint32_t) { return Cell{}; }},
+       {"irq_context", "INTEGER", [](ProfileSource&, uint32_t) { return Cell{}; }},
+       {"ucpu", "INTEGER", state_cpu}},
+      [](ProfileSource& s) { return static_cast<uint32_t>(s.states().size()); }};
 }
 
 }  // namespace

@@ -26,41 +26,47 @@ ColumnTableDef aggregate_profiles() {
 }
 
 ColumnTableDef aggregate_samples() {
-  return {"__intrinsic_aggregate_sample",
-          {{"id", "INTEGER"},
-           {"aggregate_profile_id", "INTEGER",
-            [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().metric + s.aggregates()[row].metric); }},
-           {"callsite_id", "INTEGER",
-            [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().site + s.aggregates()[row].site); }},
-           {"value", "REAL",
-            [](ProfileSource& s, uint32_t row) { return Cell::of_real(static_cast<double>(s.aggregates()[row].value)); }},
-           {"value_int", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(s.aggregates()[row].value); }},
-           {"arg_set_id", "INTEGER", [](ProfileSource& s, uint32_t row) { return label_set(s, s.aggregates()[row].labels); }}},
-          [](ProfileSource& s) { return static_cast<uint32_t>(s.aggregates().size()); }};
+  return {
+      "__intrinsic_aggregate_sample",
+      {{"id", "INTEGER"},
+       {"aggregate_profile_id", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().metric + s.aggregates()[row].metric); }},
+       {"callsite_id", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().site + s.aggregates()[row].site); }},
+       {"value", "REAL",
+        [](ProfileSource& s, uint32_t row) { return Cell::of_real(static_cast<double>(s.aggregates()[row].value)); }},
+       {"value_int", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(s.aggregates()[row].value); }},
+       {"arg_set_id", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return label_set(s, s.aggregates()[row].labels); }}},
+      [](ProfileSource& s) { return static_cast<uint32_t>(s.aggregates().size()); }};
 }
 
 const profile::Sample& sample(ProfileSource& s, uint32_t row) { return s.profile().samples[row]; }
 
 ColumnTableDef samples() {
-  return {"perf_sample",
-          {{"id", "INTEGER"},
-           {"ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(sample(s, row).time_ns); }},
-           {"utid", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().thread + sample(s, row).thread.value); }},
-           {"cpu", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{sample(s, row).cpu}); }},
-           {"cpu_mode", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(sample(s, row).in_kernel ? "kernel" : "user"); }},
-           {"callsite_id", "INTEGER",
-            [](ProfileSource& s, uint32_t row) {
-              return sample(s, row).site.valid() ? Cell::of(s.site_id(sample(s, row).site)) : Cell{};
-            }},
-           {"unwind_error", "TEXT",
-            [](ProfileSource& s, uint32_t row) {
-              const profile::StackEnd end = sample(s, row).end;
-              return profile::is_incomplete(end) ? Cell::of(profile::name_of(end)) : Cell{};
-            }},
-           {"metric_id", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().metric + sample(s, row).metric.value); }},
-           {"weight", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(sample(s, row).weight); }},
-           {"arg_set_id", "INTEGER", [](ProfileSource& s, uint32_t row) { return label_set(s, sample(s, row).labels); }}},
-          [](ProfileSource& s) { return static_cast<uint32_t>(s.profile().samples.size()); }};
+  return {
+      "perf_sample",
+      {{"id", "INTEGER"},
+       {"ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(sample(s, row).time_ns); }},
+       {"utid", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().thread + sample(s, row).thread.value); }},
+       {"cpu", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{sample(s, row).cpu}); }},
+       {"cpu_mode", "TEXT",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(sample(s, row).in_kernel ? "kernel" : "user"); }},
+       {"callsite_id", "INTEGER",
+        [](ProfileSource& s, uint32_t row) {
+          return sample(s, row).site.valid() ? Cell::of(s.site_id(sample(s, row).site)) : Cell{};
+        }},
+       {"unwind_error", "TEXT",
+        [](ProfileSource& s, uint32_t row) {
+          const profile::StackEnd end = sample(s, row).end;
+          return profile::is_incomplete(end) ? Cell::of(profile::name_of(end)) : Cell{};
+        }},
+       {"metric_id", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().metric + sample(s, row).metric.value); }},
+       {"weight", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(sample(s, row).weight); }},
+       {"arg_set_id", "INTEGER", [](ProfileSource& s, uint32_t row) { return label_set(s, sample(s, row).labels); }}},
+      [](ProfileSource& s) { return static_cast<uint32_t>(s.profile().samples.size()); }};
 }
 
 const profile::Label& label(ProfileSource& s, uint32_t row) { return s.profile().labels[s.arguments()[row].label]; }
@@ -68,51 +74,62 @@ Cell key(ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(labe
 Cell label_text(ProfileSource& s, uint32_t row) {
   return label(s, row).is_number ? Cell{} : Cell::of(s.profile().text(label(s, row).text));
 }
-Cell label_number(ProfileSource& s, uint32_t row) { return label(s, row).is_number ? Cell::of(label(s, row).number) : Cell{}; }
+Cell label_number(ProfileSource& s, uint32_t row) {
+  return label(s, row).is_number ? Cell::of(label(s, row).number) : Cell{};
+}
 
 ColumnTableDef arguments() {
-  return {"args",
-          {{"id", "INTEGER"},
-           {"arg_set_id", "INTEGER",
-            [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().label_set + s.arguments()[row].set); }},
-           {"flat_key", "TEXT", key},
-           {"key", "TEXT", key},
-           {"int_value", "INTEGER", label_number},
-           {"string_value", "TEXT", label_text},
-           {"real_value", "REAL", [](ProfileSource&, uint32_t) { return Cell{}; }},
-           {"value_type", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(label(s, row).is_number ? "int" : "string"); }},
-           {"display_value", "TEXT",
-            [](ProfileSource& s, uint32_t row) { return label(s, row).is_number ? label_number(s, row) : label_text(s, row); }},
-           {"unit", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(label(s, row).unit)); }}},
-          [](ProfileSource& s) { return static_cast<uint32_t>(s.arguments().size()); }};
+  return {
+      "args",
+      {{"id", "INTEGER"},
+       {"arg_set_id", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(s.bases().label_set + s.arguments()[row].set); }},
+       {"flat_key", "TEXT", key},
+       {"key", "TEXT", key},
+       {"int_value", "INTEGER", label_number},
+       {"string_value", "TEXT", label_text},
+       {"real_value", "REAL", [](ProfileSource&, uint32_t) { return Cell{}; }},
+       {"value_type", "TEXT",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(label(s, row).is_number ? "int" : "string"); }},
+       {"display_value", "TEXT",
+        [](ProfileSource& s, uint32_t row) {
+          return label(s, row).is_number ? Cell::of(std::string_view(s.arguments()[row].number_text))
+                                         : label_text(s, row);
+        }},
+       {"unit", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(label(s, row).unit)); }}},
+      [](ProfileSource& s) { return static_cast<uint32_t>(s.arguments().size()); }};
 }
 
 ColumnTableDef metrics() {
-  return {"metric",
-          {{"id", "INTEGER"},
-           {"scope", "TEXT", [](ProfileSource& s, uint32_t) { return Cell::of(s.scope()); }},
-           {"name", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(metric(s, row).name)); }},
-           {"unit", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(metric(s, row).unit)); }},
-           {"period", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(metric(s, row).period); }},
-           {"is_time", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{metric(s, row).is_time}); }},
-           {"is_default", "INTEGER",
-            [](ProfileSource& s, uint32_t row) {
-              return Cell::of(int64_t{analyze::default_metric(s.profile()) == profile::MetricId(row)});
-            }}},
-          [](ProfileSource& s) { return static_cast<uint32_t>(s.profile().metrics.size()); }};
+  return {
+      "metric",
+      {{"id", "INTEGER"},
+       {"scope", "TEXT", [](ProfileSource& s, uint32_t) { return Cell::of(s.scope()); }},
+       {"name", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(metric(s, row).name)); }},
+       {"unit", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(metric(s, row).unit)); }},
+       {"period", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(metric(s, row).period); }},
+       {"is_time", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of(int64_t{metric(s, row).is_time}); }},
+       {"is_default", "INTEGER",
+        [](ProfileSource& s, uint32_t row) {
+          return Cell::of(int64_t{analyze::default_metric(s.profile()) == profile::MetricId(row)});
+        }}},
+      [](ProfileSource& s) { return static_cast<uint32_t>(s.profile().metrics.size()); }};
 }
 
 const FactRow& fact(ProfileSource& s, uint32_t row) { return s.facts()[row]; }
 
 ColumnTableDef facts() {
-  return {"metadata",
-          {{"id", "INTEGER"},
-           {"name", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(fact(s, row).name); }},
-           {"key_type", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(fact(s, row).type); }},
-           {"int_value", "INTEGER", [](ProfileSource& s, uint32_t row) { return fact(s, row).number ? Cell::of(*fact(s, row).number) : Cell{}; }},
-           {"str_value", "TEXT", [](ProfileSource& s, uint32_t row) { return fact(s, row).text ? Cell::of(*fact(s, row).text) : Cell{}; }},
-           {"scope", "TEXT", [](ProfileSource& s, uint32_t) { return Cell::of(s.scope()); }}},
-          [](ProfileSource& s) { return static_cast<uint32_t>(s.facts().size()); }};
+  return {
+      "metadata",
+      {{"id", "INTEGER"},
+       {"name", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(fact(s, row).name); }},
+       {"key_type", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(fact(s, row).type); }},
+       {"int_value", "INTEGER",
+        [](ProfileSource& s, uint32_t row) { return fact(s, row).number ? Cell::of(*fact(s, row).number) : Cell{}; }},
+       {"str_value", "TEXT",
+        [](ProfileSource& s, uint32_t row) { return fact(s, row).text ? Cell::of(*fact(s, row).text) : Cell{}; }},
+       {"scope", "TEXT", [](ProfileSource& s, uint32_t) { return Cell::of(s.scope()); }}},
+      [](ProfileSource& s) { return static_cast<uint32_t>(s.facts().size()); }};
 }
 
 const Diagnostic& loss(ProfileSource& s, uint32_t row) { return *s.losses()[row].loss; }
@@ -128,11 +145,14 @@ ColumnTableDef losses() {
           {{"name", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(s.losses()[row].name); }},
            {"key", "INTEGER", nothing},
            {"idx", "INTEGER", nothing},
-           {"severity", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(severity_name(loss(s, row).severity)); }},
+           {"severity", "TEXT",
+            [](ProfileSource& s, uint32_t row) { return Cell::of(severity_name(loss(s, row).severity)); }},
            {"source", "TEXT", [](ProfileSource&, uint32_t) { return Cell::of("trace"); }},
            {"value", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::of_address(loss(s, row).count); }},
-           {"description", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(std::string_view(loss(s, row).description)); }},
-           {"example", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(std::string_view(loss(s, row).example)); }},
+           {"description", "TEXT",
+            [](ProfileSource& s, uint32_t row) { return Cell::of(std::string_view(loss(s, row).description)); }},
+           {"example", "TEXT",
+            [](ProfileSource& s, uint32_t row) { return Cell::of(std::string_view(loss(s, row).example)); }},
            {"scope", "TEXT", [](ProfileSource& s, uint32_t) { return Cell::of(s.scope()); }}},
           [](ProfileSource& s) { return static_cast<uint32_t>(s.losses().size()); }};
 }

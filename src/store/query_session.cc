@@ -1,6 +1,6 @@
-// A script is cut into statements, each is rewritten (rewriter.h) and runs on one connection. The profiles' own tables are
-// in the schema main; views, and all that a script makes, in temp. Two callbacks keep the rules: the authorizer says what
-// a statement may do at all, the progress handler ends one that was interrupted or takes too long.
+// A script is cut into statements, each is rewritten (rewriter.h) and runs on one connection. The profiles' own tables
+// are in the schema main; views, and all that a script makes, in temp. Two callbacks keep the rules: the authorizer
+// says what a statement may do at all, the progress handler ends one that was interrupted or takes too long.
 #include "store/query_session.h"
 
 #include <fmt/format.h>
@@ -9,8 +9,8 @@
 #include "store/modules.h"
 #include "store/profile_tables.h"
 #include "store/scalar_functions.h"
-#include "store/sql_guard.h"
 #include "store/script_query.h"
+#include "store/sql_guard.h"
 #include "store/stack_functions.h"
 #include "store/stack_tables.h"
 
@@ -37,7 +37,9 @@ SqlValue value_at(sqlite3_stmt* statement, int column) {
   }
 }
 
-std::unexpected<SqlError> at(size_t offset, const Error& error) { return std::unexpected(SqlError{error.message, offset}); }
+std::unexpected<SqlError> at(size_t offset, const Error& error) {
+  return std::unexpected(SqlError{error.message, offset});
+}
 
 // A module's own statements give no rows to anybody.
 class NoSink final : public RowSink {
@@ -55,7 +57,8 @@ struct Finalizer {
 
 Result<std::unique_ptr<QuerySession>> QuerySession::create(Demangle demangle) {
   sqlite3* db = nullptr;
-  if (sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr) != SQLITE_OK) {
+  if (sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr) !=
+      SQLITE_OK) {
     sqlite3_close(db);
     return fail("SQLite cannot open a database in memory");
   }
@@ -70,14 +73,15 @@ QuerySession::~QuerySession() {
 }
 
 SqlError QuerySession::error_at(size_t offset) const {
-  if (is_interrupted_) return {"interrupted", offset};
-  if (limits_.seconds > 0 && std::chrono::steady_clock::now() >= deadline_)
+  const std::string message = sqlite3_errmsg(db_);
+  const bool is_late = limits_.seconds > 0 && std::chrono::steady_clock::now() >= deadline_;
+  if (message == "interrupted" && !was_interrupted() && is_late)
     return {fmt::format("stopped after {:g} s; a longer time limit lets it go on", limits_.seconds), offset};
-  if (!refusal_.empty()) return {refusal_, offset};
-  return {sqlite3_errmsg(db_), offset};
+  return {refusal_.empty() ? message : refusal_, offset};
 }
 
-int QuerySession::authorize(void* self, int action, const char* first, const char* second, const char* schema, const char*) {
+int QuerySession::authorize(void* self, int action, const char* first, const char* second, const char* schema,
+                            const char*) {
   auto& session = *static_cast<QuerySession*>(self);
   if (!session.is_guarded_) return SQLITE_OK;
   std::string refusal = refused_action(action, text_or_empty(first), text_or_empty(second), text_or_empty(schema));
@@ -114,8 +118,8 @@ SqlResult<void> QuerySession::run_script(std::string_view script, RowSink& sink)
 
 SqlResult<void> QuerySession::run_statement(const ScriptStatement& statement, RowSink& sink) {
   refusal_.clear();
-  deadline_ = std::chrono::steady_clock::now() +
-              std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(limits_.seconds));
+  deadline_ = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                     std::chrono::duration<double>(limits_.seconds));
   const Rewritten rewritten = TRY(rewriter_.rewrite(statement));
   switch (rewritten.kind) {
     case Rewritten::Kind::kNothing: return {};
@@ -125,7 +129,8 @@ SqlResult<void> QuerySession::run_statement(const ScriptStatement& statement, Ro
   }
   if (auto defined = functions_.define(rewritten.function); !defined) {
     const int error_offset = sqlite3_error_offset(db_);
-    return at(error_offset < 0 ? statement.offset : rewritten.origin_of(static_cast<size_t>(error_offset)), defined.error());
+    return at(error_offset < 0 ? statement.offset : rewritten.origin_of(static_cast<size_t>(error_offset)),
+              defined.error());
   }
   return {};
 }
@@ -145,13 +150,16 @@ SqlResult<void> QuerySession::include(std::string_view module, size_t offset) {
 
 SqlResult<void> QuerySession::execute(const Rewritten& statement, size_t offset, RowSink& sink) {
   for (const std::string& sql : statement.before)
-    if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return std::unexpected(error_at(offset));
+    if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+      return std::unexpected(error_at(offset));
   sqlite3_stmt* raw = nullptr;
-  const int status = sqlite3_prepare_v3(db_, statement.sql.c_str(), static_cast<int>(statement.sql.size()), 0, &raw, nullptr);
+  const int status =
+      sqlite3_prepare_v3(db_, statement.sql.c_str(), static_cast<int>(statement.sql.size()), 0, &raw, nullptr);
   const std::unique_ptr<sqlite3_stmt, Finalizer> prepared(raw);
   if (status != SQLITE_OK) {
     const int error_offset = sqlite3_error_offset(db_);
-    return std::unexpected(error_at(error_offset < 0 ? offset : statement.origin_of(static_cast<size_t>(error_offset))));
+    return std::unexpected(
+        error_at(error_offset < 0 ? offset : statement.origin_of(static_cast<size_t>(error_offset))));
   }
   if (!raw) return {};
   if (sqlite3_bind_parameter_count(raw) > 0) {
@@ -202,8 +210,10 @@ Result<void> QuerySession::add_builtins(Demangle demangle) {
 std::vector<std::string> QuerySession::tables() const {
   std::set<std::string> names{"call_tree", "function_totals"};
   for (const ColumnTableDef& table : profile_tables()) names.insert(std::string(table.name));
-  auto query = ScriptQuery::prepare(db_, "SELECT name FROM sqlite_temp_schema WHERE type IN ('table', 'view') AND name NOT LIKE '\\_%' ESCAPE '\\'");
-  for (auto row = query ? query->step() : Result<bool>(false); row && *row; row = query->step()) names.insert(query->text(0));
+  auto query = ScriptQuery::prepare(
+      db_, "SELECT name FROM sqlite_temp_schema WHERE type IN ('table', 'view') AND name NOT LIKE '\\_%' ESCAPE '\\'");
+  for (auto row = query ? query->step() : Result<bool>(false); row && *row; row = query->step())
+    names.insert(query->text(0));
   return {names.begin(), names.end()};
 }
 

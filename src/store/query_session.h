@@ -1,6 +1,6 @@
-// Profiles as tables of SQL: an SQLite connection that holds one or more of them, with the functions, views and statements
-// of docs/sql.md on top. Used by `cprof sql` and the page's server. Profiles cannot be changed through it; what a script
-// creates is temporary. One thread, but for interrupt(). Never prints.
+// Profiles as tables of SQL: an SQLite connection that holds one or more of them, with the functions, views and
+// statements of docs/sql.md on top. Used by `cprof sql` and the page's server. Profiles cannot be changed through it;
+// what a script creates is temporary. One thread, but for interrupt(). Never prints.
 #pragma once
 
 #include <sqlite3.h>

@@ -136,7 +136,8 @@ class StatementParser {
     TRY(expect("PERFETTO"));
     TRY(expect("MODULE"));
     Rewritten result{.kind = Rewritten::Kind::kInclude};
-    for (; at_ < tokens_.size(); ++at_) result.module += tokens_[at_].kind == TokenKind::kSpace ? "" : tokens_[at_].text;
+    for (; at_ < tokens_.size(); ++at_)
+      result.module += tokens_[at_].kind == TokenKind::kSpace ? "" : tokens_[at_].text;
     if (result.module.empty()) return refuse(here(), "the name of a module is missing");
     return result;
   }
@@ -210,7 +211,8 @@ class StatementParser {
     TRY(expect("AS"));
     macro.body = text_of(std::span(tokens_).subspan(std::min(at_, tokens_.size())));
     if (macro.body.empty()) return refuse(end_, "the macro's text is missing");
-    if (!is_replacing && rewriter_.macros_.contains(key)) return refuse(name_at, fmt::format("there is a macro {} already", key));
+    if (!is_replacing && rewriter_.macros_.contains(key))
+      return refuse(name_at, fmt::format("there is a macro {} already", key));
     rewriter_.macros_[key] = std::move(macro);
     return Rewritten{};
   }
@@ -271,8 +273,10 @@ std::optional<std::vector<std::vector<Token>>> call_arguments(const std::vector<
 SqlResult<std::vector<Token>> Rewriter::expand_call(const std::vector<Token>& tokens, size_t& at, size_t level) const {
   const Token& name = tokens[at];
   auto found = macros_.find(lower(name.text));
-  if (found == macros_.end()) return refuse(name.origin, fmt::format("no macro '{}'; is its module included?", name.text));
-  if (level >= kMaxMacroLevel) return refuse(name.origin, fmt::format("macro {} calls macros more than {} deep", name.text, level));
+  if (found == macros_.end())
+    return refuse(name.origin, fmt::format("no macro '{}'; is its module included?", name.text));
+  if (level >= kMaxMacroLevel)
+    return refuse(name.origin, fmt::format("macro {} calls macros more than {} deep", name.text, level));
   at += 2;
   while (tokens[at].kind == TokenKind::kSpace) ++at;
   auto arguments = call_arguments(tokens, at);
@@ -293,7 +297,8 @@ SqlResult<std::vector<Token>> Rewriter::expand_call(const std::vector<Token>& to
     }
     const auto& argument = (*arguments)[static_cast<size_t>(parameter - macro.parameters.begin())];
     body.insert(body.end(), argument.begin(), argument.end());
-    if (body.size() > kMaxTokens) return refuse(name.origin, fmt::format("macro {} makes a statement that is too long", name.text));
+    if (body.size() > kMaxTokens)
+      return refuse(name.origin, fmt::format("macro {} makes a statement that is too long", name.text));
   }
   return expand(body, level + 1);
 }
@@ -307,7 +312,8 @@ SqlResult<std::vector<Token>> Rewriter::expand(const std::vector<Token>& tokens,
     }
     auto expanded = TRY(expand_call(tokens, at, level));
     result.insert(result.end(), expanded.begin(), expanded.end());
-    if (result.size() > kMaxTokens) return refuse(result.front().origin, "the statement is too long once its macros are expanded");
+    if (result.size() > kMaxTokens)
+      return refuse(result.front().origin, "the statement is too long once its macros are expanded");
   }
   return result;
 }

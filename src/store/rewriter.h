@@ -1,7 +1,7 @@
-// PerfettoSQL as SQLite understands it. CREATE PERFETTO TABLE|VIEW|INDEX become statements on the temporary schema, macro
-// calls are expanded, INCLUDE, MACRO and FUNCTION are handed to the caller as what they define. Plain CREATE TABLE|VIEW
-// become temporary too, for the profile itself is read-only. Used by QuerySession, one thread; pure but for the macros it
-// remembers.
+// PerfettoSQL as SQLite understands it. CREATE PERFETTO TABLE|VIEW|INDEX become statements on the temporary schema,
+// macro calls are expanded, INCLUDE, MACRO and FUNCTION are handed to the caller as what they define. Plain CREATE
+// TABLE|VIEW become temporary too, for the profile itself is read-only. Used by QuerySession, one thread; pure but for
+// the macros it remembers.
 #pragma once
 
 #include <cstddef>

@@ -33,12 +33,13 @@ TEST(SqlTokens, CutWhereSqliteDoes) {
   const std::string script = "select 'it''s; x',\"a\"\"b\", [c d] -- end; of\n, x'00' /* ; */ <> $p || 1.5e-3";
   for (const Token& token : tokenize(script))
     if (token.kind != TokenKind::kSpace) texts.emplace_back(token.text);
-  EXPECT_EQ(texts, (std::vector<std::string>{"select", "'it''s; x'", ",", "\"a\"\"b\"", ",", "[c d]", ",", "x'00'", "<>", "$p", "||",
-                                             "1.5e-3"}));
+  EXPECT_EQ(texts, (std::vector<std::string>{"select", "'it''s; x'", ",", "\"a\"\"b\"", ",", "[c d]", ",", "x'00'",
+                                             "<>", "$p", "||", "1.5e-3"}));
 }
 
 TEST(SqlTokens, EveryByteIsInOneToken) {
-  for (std::string_view text : {"'open", "/* open", "\"open", "[open", "$", "a\xff\xc3z", "1e", "0xZ", "--", "x'", "\0;", "!"}) {
+  for (std::string_view text :
+       {"'open", "/* open", "\"open", "[open", "$", "a\xff\xc3z", "1e", "0xZ", "--", "x'", "\0;", "!"}) {
     std::string all;
     for (const Token& token : tokenize(text)) all += token.text;
     EXPECT_EQ(all, text);
@@ -107,7 +108,8 @@ TEST_F(RewriterTest, Functions) {
 }
 
 TEST_F(RewriterTest, MacrosAreExpanded) {
-  const std::string define = "CREATE PERFETTO MACRO m(x TableOrSubquery, y Expr) RETURNS TableOrSubquery AS (SELECT $y FROM $x AS t);";
+  const std::string define =
+      "CREATE PERFETTO MACRO m(x TableOrSubquery, y Expr) RETURNS TableOrSubquery AS (SELECT $y FROM $x AS t);";
   EXPECT_EQ(sql(define + "SELECT * FROM m!(( SELECT a, b FROM q ), 1 + 2)"),
             "SELECT * FROM (SELECT 1 + 2 FROM ( SELECT a, b FROM q ) AS t)");
   EXPECT_EQ(sql("SELECT * FROM M ! (t, 1)"), "SELECT * FROM M ! (t, 1)") << "a macro's '!' follows its name";
@@ -121,7 +123,8 @@ TEST_F(RewriterTest, MacrosAreExpanded) {
 }
 
 TEST_F(RewriterTest, MacrosThatNeverEndAreRefused) {
-  EXPECT_EQ(error("CREATE PERFETTO MACRO a() RETURNS Expr AS a!(); SELECT a!()"), "macro a calls macros more than 32 deep");
+  EXPECT_EQ(error("CREATE PERFETTO MACRO a() RETURNS Expr AS a!(); SELECT a!()"),
+            "macro a calls macros more than 32 deep");
   const std::string twice = "CREATE PERFETTO MACRO t(x Expr) RETURNS Expr AS $x + $x;";
   std::string call = "1";
   for (int i = 0; i < 25; ++i) call = "t!(" + call + ")";
@@ -134,7 +137,8 @@ TEST_F(RewriterTest, PlacesAreThoseOfTheScript) {
   auto result = rewrite(script);
   ASSERT_TRUE(result);
   EXPECT_EQ(result->origin_of(result->sql.find("right")), script.find("right"));
-  EXPECT_EQ(result->origin_of(result->sql.find("wrong")), script.find("m!(")) << "what a macro brings stands where it is called";
+  EXPECT_EQ(result->origin_of(result->sql.find("wrong")), script.find("m!("))
+      << "what a macro brings stands where it is called";
   auto view = rewrite("CREATE PERFETTO VIEW v AS SELECT x");
   EXPECT_EQ(view->origin_of(view->sql.find('x')), 33u);
 }

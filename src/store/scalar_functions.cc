@@ -22,7 +22,8 @@ void demangle(sqlite3_context* context, int, sqlite3_value** arguments) {
 void hash(sqlite3_context* context, int count, sqlite3_value** arguments) {
   uint64_t value = 0xcbf29ce484222325;
   for (int i = 0; i < count; ++i)
-    for (char c : text_of(arguments[i]).value_or(std::string_view())) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    for (char c : text_of(arguments[i]).value_or(std::string_view()))
+      value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   sqlite3_result_int64(context, static_cast<int64_t>(value));
 }
 
@@ -32,7 +33,8 @@ void str_split(sqlite3_context* context, int, sqlite3_value** arguments) {
   const auto separator = text_of(arguments[1]);
   int64_t wanted = sqlite3_value_int64(arguments[2]);
   if (!text || !separator) return;
-  if (separator->empty() || wanted < 0) return sqlite3_result_error(context, "str_split(text, separator, part from 0)", -1);
+  if (separator->empty() || wanted < 0)
+    return sqlite3_result_error(context, "str_split(text, separator, part from 0)", -1);
   for (; wanted > 0; --wanted) {
     const size_t found = text->find(*separator);
     if (found == std::string_view::npos) return;
@@ -59,8 +61,10 @@ Result<void> add_scalar_functions(sqlite3* db, Demangle demangler) {
   auto destroy = [](void* pointer) { delete static_cast<Demangle*>(pointer); };
   if (sqlite3_create_function_v2(db, "demangle", 1, kFlags, owned, demangle, nullptr, nullptr, destroy) != SQLITE_OK ||
       sqlite3_create_function_v2(db, "hash", -1, kFlags, nullptr, hash, nullptr, nullptr, nullptr) != SQLITE_OK ||
-      sqlite3_create_function_v2(db, "sum_int", 1, kFlags, nullptr, nullptr, sum_step, sum_final, nullptr) != SQLITE_OK ||
-      sqlite3_create_function_v2(db, "str_split", 3, kFlags, nullptr, str_split, nullptr, nullptr, nullptr) != SQLITE_OK)
+      sqlite3_create_function_v2(db, "sum_int", 1, kFlags, nullptr, nullptr, sum_step, sum_final, nullptr) !=
+          SQLITE_OK ||
+      sqlite3_create_function_v2(db, "str_split", 3, kFlags, nullptr, str_split, nullptr, nullptr, nullptr) !=
+          SQLITE_OK)
     return fail(fmt::format("functions: {}", sqlite3_errmsg(db)));
   return {};
 }

@@ -9,7 +9,8 @@ Result<ScriptQuery> ScriptQuery::prepare(sqlite3* db, const std::string& sql) {
     return fail(sqlite3_errmsg(db));
   ScriptQuery query(statement);
   if (!statement) return fail("the query is empty");
-  if (std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string_view::npos) return fail("the query is more than one statement");
+  if (std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string_view::npos)
+    return fail("the query is more than one statement");
   if (!sqlite3_stmt_readonly(statement) || query.columns() == 0) return fail("the query is no SELECT");
   return query;
 }

@@ -1,5 +1,6 @@
-// A SELECT that a script handed over, as the body of a function or as the argument of one: prepared on the session's own
-// connection, so that what holds for the script holds for it. (Statement in database.h is for what this folder writes.)
+// A SELECT that a script handed over, as the body of a function or as the argument of one: prepared on the session's
+// own connection, so that what holds for the script holds for it. (Statement in database.h is for what this folder
+// writes.)
 #pragma once
 
 #include <sqlite3.h>

@@ -54,15 +54,16 @@ constexpr ActionRow kActions[] = {
 };
 
 // Those that only tell something.
-constexpr std::array<std::string_view, 10> kPragmas = {
-    "table_info",      "table_xinfo",     "table_list",     "index_list",      "index_info",
-    "index_xinfo",     "function_list",   "module_list",    "pragma_list",     "database_list"};
+constexpr std::array<std::string_view, 10> kPragmas = {"table_info",  "table_xinfo",  "table_list",    "index_list",
+                                                       "index_info",  "index_xinfo",  "function_list", "module_list",
+                                                       "pragma_list", "database_list"};
 
 }  // namespace
 
 std::string refused_action(int action, std::string_view first, std::string_view second, std::string_view schema) {
   if (action == SQLITE_PRAGMA)
-    return std::ranges::find(kPragmas, first) != kPragmas.end() ? "" : fmt::format("PRAGMA {} is not allowed here", first);
+    return std::ranges::find(kPragmas, first) != kPragmas.end() ? ""
+                                                                : fmt::format("PRAGMA {} is not allowed here", first);
   if (action == SQLITE_FUNCTION && second == "load_extension") return "load_extension is not allowed here";
   // Asked while the columns of a virtual table are taken in. SQLite itself refuses it to a script.
   if (action == SQLITE_UPDATE && first == "sqlite_master" && schema == "main") return "";

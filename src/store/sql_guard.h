@@ -1,5 +1,5 @@
-// What a script may do: read everything, make and fill temporary tables and views, nothing else. The rules behind SQLite's
-// authorizer, as one table. Pure.
+// What a script may do: read everything, make and fill temporary tables and views, nothing else. The rules behind
+// SQLite's authorizer, as one table. Pure.
 #pragma once
 
 #include <string>

@@ -26,7 +26,8 @@ class Scanner {
     if (starts_with(at, "--")) return token(TokenKind::kSpace, at, std::min(text_.find('\n', at), text_.size()));
     if (starts_with(at, "/*")) return token(TokenKind::kSpace, at, after(text_.find("*/", at + 2), 2));
     if (c == '\'') return token(TokenKind::kString, at, after_quote(at, '\''));
-    if ((c == 'x' || c == 'X') && starts_with(at + 1, "'")) return token(TokenKind::kString, at, after_quote(at + 1, '\''));
+    if ((c == 'x' || c == 'X') && starts_with(at + 1, "'"))
+      return token(TokenKind::kString, at, after_quote(at + 1, '\''));
     if (c == '"' || c == '`') return token(TokenKind::kName, at, after_quote(at, c));
     if (c == '[') return token(TokenKind::kName, at, after(text_.find(']', at), 1));
     if (starts_word(c)) return token(TokenKind::kWord, at, while_true(at, continues_word));
@@ -83,7 +84,8 @@ class Scanner {
   }
 
   size_t after_operator(size_t at) const {
-    static constexpr std::array<std::string_view, 11> kLong = {"->>", "->", "||", "<=", ">=", "<>", "!=", "==", "<<", ">>", "|>"};
+    static constexpr std::array<std::string_view, 11> kLong = {"->>", "->", "||", "<=", ">=", "<>",
+                                                               "!=",  "==", "<<", ">>", "|>"};
     for (std::string_view mark : kLong)
       if (starts_with(at, mark)) return at + mark.size();
     return at + 1;

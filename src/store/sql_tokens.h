@@ -10,10 +10,10 @@
 namespace cprof::store {
 
 enum class TokenKind : uint8_t {
-  kSpace,      // blanks and comments
-  kWord,       // keyword or name
-  kName,       // "quoted", [quoted] or `quoted`
-  kString,     // 'text' and x'blob'
+  kSpace,   // blanks and comments
+  kWord,    // keyword or name
+  kName,    // "quoted", [quoted] or `quoted`
+  kString,  // 'text' and x'blob'
   kNumber,
   kParameter,  // $x, :x, @x, ?1
   kOther,      // an operator or punctuation mark
@@ -37,7 +37,7 @@ struct ScriptStatement {
 
 struct Script {
   std::vector<ScriptStatement> statements;  // none of them empty
-  bool is_complete = true;            // false: the last one has no ';'
+  bool is_complete = true;                  // false: the last one has no ';'
 };
 Script split_statements(std::string_view text);
 

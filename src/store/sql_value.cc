@@ -9,8 +9,8 @@ std::optional<std::string_view> text_of(sqlite3_value* value) {
 }
 
 void result_text(sqlite3_context* context, std::string_view text, TextLife life) {
-  sqlite3_result_text64(context, text.data() ? text.data() : "", text.size(), life == TextLife::kStays ? SQLITE_STATIC : SQLITE_TRANSIENT,
-                        SQLITE_UTF8);
+  sqlite3_result_text64(context, text.data() ? text.data() : "", text.size(),
+                        life == TextLife::kStays ? SQLITE_STATIC : SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
 }  // namespace cprof::store

@@ -17,9 +17,8 @@ class ContainsCache {
   enum class How : uint8_t { kEqual, kGlob };
 
   const std::vector<bool>& sites_with(const StackIndex& stacks, How how, const std::string& pattern) {
-    auto found = std::ranges::find_if(answers_, [&](const Answer& a) {
-      return a.how == how && a.pattern == pattern && a.of == &stacks;
-    });
+    auto found = std::ranges::find_if(
+        answers_, [&](const Answer& a) { return a.how == how && a.pattern == pattern && a.of == &stacks; });
     if (found != answers_.end()) {
       answers_.splice(answers_.begin(), answers_, found);
       return answers_.front().sites;
@@ -47,8 +46,9 @@ class ContainsCache {
     std::vector<bool> sites(stacks.sites().size());
     for (uint32_t site = 0; site < sites.size(); ++site) {
       const uint32_t parent = stacks.sites()[site].parent;
-      sites[site] = (parent != StackIndex::kNone && sites[parent]) ||
-                    std::ranges::any_of(stacks.lines_of(site), [&](const auto& line) { return names[line.name.index()]; });
+      sites[site] =
+          (parent != StackIndex::kNone && sites[parent]) ||
+          std::ranges::any_of(stacks.lines_of(site), [&](const auto& line) { return names[line.name.index()]; });
     }
     return sites;
   }
@@ -66,7 +66,8 @@ struct Place {
   uint32_t site;
 };
 
-// The call site that the first argument names; the result is NULL when there is none, an error when there are no stacks.
+// The call site that the first argument names; the result is NULL when there is none, an error when there are no
+// stacks.
 std::optional<Place> place(sqlite3_context* context, sqlite3_value** arguments) {
   auto stacks = static_cast<Functions*>(sqlite3_user_data(context))->stacks.get();
   if (!stacks) {
@@ -102,7 +103,8 @@ void stack(sqlite3_context* context, int count, sqlite3_value** arguments) {
 }
 
 void leaf(sqlite3_context* context, int, sqlite3_value** arguments) {
-  if (const auto at = place(context, arguments)) result_text(context, at->stacks->text(at->stacks->lines_of(at->site).front().name));
+  if (const auto at = place(context, arguments))
+    result_text(context, at->stacks->text(at->stacks->lines_of(at->site).front().name));
 }
 
 void root(sqlite3_context* context, int, sqlite3_value** arguments) {
@@ -142,8 +144,8 @@ Result<void> add_stack_functions(sqlite3* db, StackIndexCache& stacks) {
   for (const FunctionRow& row : kFunctions) {
     auto* functions = new Functions{stacks, {}};
     auto destroy = [](void* pointer) { delete static_cast<Functions*>(pointer); };
-    if (sqlite3_create_function_v2(db, row.name, row.arguments, SQLITE_UTF8 | SQLITE_INNOCUOUS, functions, row.call, nullptr,
-                                   nullptr, destroy) != SQLITE_OK)
+    if (sqlite3_create_function_v2(db, row.name, row.arguments, SQLITE_UTF8 | SQLITE_INNOCUOUS, functions, row.call,
+                                   nullptr, nullptr, destroy) != SQLITE_OK)
       return fail(fmt::format("{}: {}", row.name, sqlite3_errmsg(db)));
   }
   return {};

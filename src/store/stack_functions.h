@@ -1,4 +1,5 @@
-// The functions of SQL that read a stack: stack(callsite_id), leaf(), root(), contains(), matches(). docs/sql.md lists them.
+// The functions of SQL that read a stack: stack(callsite_id), leaf(), root(), contains(), matches(). docs/sql.md lists
+// them.
 #pragma once
 
 #include <sqlite3.h>

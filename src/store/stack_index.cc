@@ -31,7 +31,8 @@ void StackIndex::add_frames(const ProfileSource& source) {
     for (const profile::Line& line : profile.lines_of(profile::LocationId(i))) {
       const profile::Function& function = profile.functions[line.function.index()];
       const bool is_inlined = lines_.size() + 1 < size_t{frame.first_line} + frame.line_count;
-      lines_.push_back({text_of(function.name), text_of(function.file), symbol++, line.line ? line.line : function.start_line, is_inlined});
+      lines_.push_back({text_of(function.name), text_of(function.file), symbol++,
+                        line.line ? line.line : function.start_line, is_inlined});
     }
     if (frame.line_count == 0) {
       lines_.push_back({strings_.intern(profile::stand_in_name(profile, location)), profile::kNoText});
@@ -47,10 +48,12 @@ void StackIndex::add_frames(const ProfileSource& source) {
 
 Result<void> StackIndex::add_sites(const ProfileSource& source) {
   const profile::Profile& profile = source.profile();
-  const auto first_site = static_cast<uint32_t>(source.bases().site), first_frame = static_cast<uint32_t>(source.bases().frame);
+  const auto first_site = static_cast<uint32_t>(source.bases().site),
+             first_frame = static_cast<uint32_t>(source.bases().frame);
   uint64_t nodes = node_count_;
   for (size_t i = 0; i < source.site_count(); ++i) {
-    Site site{.frame = first_frame + static_cast<uint32_t>(profile.locations.size()), .first_node = static_cast<uint32_t>(nodes)};
+    Site site{.frame = first_frame + static_cast<uint32_t>(profile.locations.size()),
+              .first_node = static_cast<uint32_t>(nodes)};
     if (i < profile.sites.size()) {
       site.frame = first_frame + profile.sites[i].location.value;
       if (profile.sites[i].parent.valid()) site.parent = first_site + profile.sites[i].parent.value;

@@ -1,5 +1,6 @@
-// The stacks of all profiles of a session as one forest of plain columns: what the functions and tables that walk stacks
-// work on. Made on first use. Ids are those of the tables stack_profile_*: a call site's id is its row here. One thread.
+// The stacks of all profiles of a session as one forest of plain columns: what the functions and tables that walk
+// stacks work on. Made on first use. Ids are those of the tables stack_profile_*: a call site's id is its row here. One
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -84,7 +84,7 @@ class ForestTable final : public VirtualTable {
            "is_leaf_function_in_callsite_frame INTEGER";
   }
   int plan(sqlite3_index_info& info) const override {
-    info.idxNum = take_equality(info, 0, 1) ? ForestCursor::kById
+    info.idxNum = take_equality(info, 0, 1)   ? ForestCursor::kById
                   : take_equality(info, 2, 1) ? ForestCursor::kBySite
                                               : ForestCursor::kAll;
     info.estimatedCost = info.idxNum == ForestCursor::kAll ? 1e7 : 2;
@@ -105,7 +105,8 @@ struct SiteValues {
 
 Result<SiteValues> site_values(sqlite3* db, const StackIndex& stacks, const std::string& query) {
   ScriptQuery rows = TRY(ScriptQuery::prepare(db, query));
-  if (rows.columns() != 2) return fail(fmt::format("the query must give callsite_id and a value, not {} columns", rows.columns()));
+  if (rows.columns() != 2)
+    return fail(fmt::format("the query must give callsite_id and a value, not {} columns", rows.columns()));
   SiteValues values;
   values.of_sites.resize(stacks.sites().size());
   while (TRY(rows.step())) {
@@ -160,7 +161,8 @@ class TreeCursor final : public RowsCursor<TreeRow> {
   using RowsCursor::RowsCursor;
   static constexpr int kQueryColumn = 11;
   static constexpr const char* kColumns =
-      "id INTEGER, parent_id INTEGER, callsite_id INTEGER, name TEXT, mapping_name TEXT, source_file TEXT, line_number INTEGER, "
+      "id INTEGER, parent_id INTEGER, callsite_id INTEGER, name TEXT, mapping_name TEXT, source_file TEXT, line_number "
+      "INTEGER, "
       "inlined INTEGER, depth INTEGER, self INTEGER, total INTEGER, query TEXT HIDDEN";
 
   void column(sqlite3_context* context, int column) const override {
@@ -225,7 +227,9 @@ class TotalsCursor final : public RowsCursor<TotalsRow> {
   void column(sqlite3_context* context, int column) const override {
     const TotalsRow& r = row();
     switch (column) {
-      case 0: return r.name.valid() ? result_text(context, stacks_->text(r.name)) : result_text(context, profile::kUnknownFrame);
+      case 0:
+        return r.name.valid() ? result_text(context, stacks_->text(r.name))
+                              : result_text(context, profile::kUnknownFrame);
       case 1: return r.name.valid() ? result_known(context, profile::base_name(stacks_->text(r.module))) : void();
       case 2: return r.name.valid() ? result_known(context, stacks_->text(r.file)) : void();
       case 3: return sqlite3_result_int64(context, r.self);
@@ -277,7 +281,8 @@ class TotalsCursor final : public RowsCursor<TotalsRow> {
     groups_.clear();
     for (uint32_t site = 0; site < stacks_->sites().size(); ++site) {
       const auto& frame = stacks_->frame_of(site);
-      if (groups_.size() < frame.first_line + frame.line_count) groups_.resize(frame.first_line + frame.line_count, StackIndex::kNone);
+      if (groups_.size() < frame.first_line + frame.line_count)
+        groups_.resize(frame.first_line + frame.line_count, StackIndex::kNone);
       for (uint32_t i = 0; i < frame.line_count; ++i) {
         uint32_t& group = groups_[frame.first_line + i];
         if (group != StackIndex::kNone) continue;

@@ -1,6 +1,6 @@
-// Tables that are worked out from the stacks: the forest of call sites with inlined functions as nodes of their own, and
-// call_tree(query) and function_totals(query), which sum the values that a query gives to call sites. docs/sql.md has
-// their columns.
+// Tables that are worked out from the stacks: the forest of call sites with inlined functions as nodes of their own,
+// and call_tree(query) and function_totals(query), which sum the values that a query gives to call sites. docs/sql.md
+// has their columns.
 #pragma once
 
 #include <sqlite3.h>

@@ -34,7 +34,8 @@ class StatementCursor final : public TableCursor {
 
   Result<void> filter(int, std::span<sqlite3_value*> arguments) override {
     statement_ = std::make_unique<ScriptQuery>(TRY(ScriptQuery::prepare(db_, definition_.body)));
-    for (size_t i = 0; i < arguments.size(); ++i) bind_argument(statement_->get(), definition_.arguments[i], arguments[i]);
+    for (size_t i = 0; i < arguments.size(); ++i)
+      bind_argument(statement_->get(), definition_.arguments[i], arguments[i]);
     row_ = 0;
     return next();
   }
@@ -67,13 +68,15 @@ class StatementTable final : public VirtualTable {
 
   std::string columns() const override {
     std::string text;
-    for (const std::string& column : definition_.columns) text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", column);
+    for (const std::string& column : definition_.columns)
+      text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", column);
     for (const std::string& argument : definition_.arguments) text += fmt::format(", \"${}\" HIDDEN", argument);
     return text;
   }
   int plan(sqlite3_index_info& info) const override {
     info.estimatedCost = 1000;
-    return take_arguments(info, static_cast<int>(definition_.columns.size()), static_cast<int>(definition_.arguments.size()))
+    return take_arguments(info, static_cast<int>(definition_.columns.size()),
+                          static_cast<int>(definition_.arguments.size()))
                ? SQLITE_OK
                : SQLITE_CONSTRAINT;
   }
@@ -98,7 +101,8 @@ class UserFunctions::Scalar {
  private:
   void run(sqlite3_context* context, std::span<sqlite3_value*> arguments) {
     if (owner_.depth_ >= kMaxDepth)
-      return report(context, fmt::format("{}: functions call functions more than {} deep", definition_.name, kMaxDepth));
+      return report(context,
+                    fmt::format("{}: functions call functions more than {} deep", definition_.name, kMaxDepth));
     ++owner_.depth_;
     auto done = is_running_ ? run_nested(context, arguments) : run_on(statement_, context, arguments);
     --owner_.depth_;
@@ -114,7 +118,8 @@ class UserFunctions::Scalar {
   Result<void> run_on(ScriptQuery& statement, sqlite3_context* context, std::span<sqlite3_value*> arguments) {
     const bool was_running = is_running_;
     is_running_ = true;
-    for (size_t i = 0; i < arguments.size(); ++i) bind_argument(statement.get(), definition_.arguments[i], arguments[i]);
+    for (size_t i = 0; i < arguments.size(); ++i)
+      bind_argument(statement.get(), definition_.arguments[i], arguments[i]);
     auto row = statement.step();
     if (row && *row) sqlite3_result_value(context, sqlite3_column_value(statement.get(), 0));
     sqlite3_reset(statement.get());
@@ -148,12 +153,13 @@ Result<void> UserFunctions::define_scalar(FunctionDefinition definition) {
   ScriptQuery statement = TRY(ScriptQuery::prepare(db_, definition.body));
   TRY(check_parameters(statement.get(), definition));
   if (statement.columns() != 1)
-    return fail(fmt::format("{}: its SELECT has {} columns; a function returns one value", definition.name, statement.columns()));
+    return fail(fmt::format("{}: its SELECT has {} columns; a function returns one value", definition.name,
+                            statement.columns()));
   const std::string name = definition.name;
   const auto count = static_cast<int>(definition.arguments.size());
   auto scalar = std::make_shared<Scalar>(*this, std::move(definition), std::move(statement));
-  if (sqlite3_create_function_v2(db_, name.c_str(), count, SQLITE_UTF8 | SQLITE_INNOCUOUS, scalar.get(), Scalar::call, nullptr,
-                                 nullptr, nullptr) != SQLITE_OK)
+  if (sqlite3_create_function_v2(db_, name.c_str(), count, SQLITE_UTF8 | SQLITE_INNOCUOUS, scalar.get(), Scalar::call,
+                                 nullptr, nullptr, nullptr) != SQLITE_OK)
     return fail(fmt::format("{}: {}", name, sqlite3_errmsg(db_)));
   scalars_[fmt::format("{}/{}", name, count)] = std::move(scalar);
   return {};

@@ -1,6 +1,6 @@
 // Functions that a script defines by CREATE PERFETTO FUNCTION: scalar ones as functions of SQLite, those that return a
-// table as virtual tables. Each runs its SELECT with the arguments bound. Owned by QuerySession; clear() comes before the
-// connection is closed.
+// table as virtual tables. Each runs its SELECT with the arguments bound. Owned by QuerySession; clear() comes before
+// the connection is closed.
 #pragma once
 
 #include <sqlite3.h>

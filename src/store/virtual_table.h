@@ -1,5 +1,5 @@
-// A table of SQL whose rows come from C++: SQLite's interface for virtual tables as two small classes. Used by the tables
-// of this folder that are worked out on demand. Read-only; eponymous, so nothing is created in any schema.
+// A table of SQL whose rows come from C++: SQLite's interface for virtual tables as two small classes. Used by the
+// tables of this folder that are worked out on demand. Read-only; eponymous, so nothing is created in any schema.
 #pragma once
 
 #include <sqlite3.h>

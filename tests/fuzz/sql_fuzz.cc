@@ -1,5 +1,5 @@
-// Any bytes as a script of SQL: every byte is in one token, what is rewritten knows its places, and running it changes no
-// profile.
+// Any bytes as a script of SQL: every byte is in one token, what is rewritten knows its places, and running it changes
+// no profile.
 #include <cstdlib>
 
 #include "profile/builder.h"
@@ -63,7 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
    public:
     Result<void> begin(std::span<const std::string>) override { return {}; }
     Result<void> row(std::span<const store::SqlValue> values) override {
-      if (values.size() != 1 || !std::holds_alternative<int64_t>(values[0]) || std::get<int64_t>(values[0]) != 1) abort();
+      if (values.size() != 1 || !std::holds_alternative<int64_t>(values[0]) || std::get<int64_t>(values[0]) != 1)
+        abort();
       return {};
     }
     Result<void> end(bool) override { return {}; }
