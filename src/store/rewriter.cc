@@ -11,7 +11,7 @@
 namespace cprof::store {
 namespace {
 
-constexpr size_t kMaxMacroLevel = 32, kMaxTokens = 1 << 20;
+constexpr size_t kMaxMacroLevel = 32, kMaxTokens = 1 << 18;
 
 std::unexpected<SqlError> refuse(size_t offset, std::string message) {
   return std::unexpected(SqlError{std::move(message), offset});
@@ -285,6 +285,8 @@ SqlResult<std::vector<Token>> Rewriter::expand_call(const std::vector<Token>& to
   if (arguments->size() != macro.parameters.size())
     return refuse(name.origin, fmt::format("macro {} takes {} arguments, not {}", name.text, macro.parameters.size(),
                                            arguments->size()));
+  // Before they are put in: what stands twice in the body is expanded once.
+  for (auto& argument : *arguments) argument = TRY(expand(argument, level + 1));
   std::vector<Token> body;
   for (Token token : tokenize(macro.body)) {
     token.origin = name.origin;

@@ -125,10 +125,15 @@ TEST_F(RewriterTest, MacrosAreExpanded) {
 TEST_F(RewriterTest, MacrosThatNeverEndAreRefused) {
   EXPECT_EQ(error("CREATE PERFETTO MACRO a() RETURNS Expr AS a!(); SELECT a!()"),
             "macro a calls macros more than 32 deep");
+  std::string nested = "1";
+  for (int i = 0; i < 1000; ++i) nested = "t!(" + nested;
+  EXPECT_EQ(error("SELECT " + nested).substr(0, 3), "no ");
   const std::string twice = "CREATE PERFETTO MACRO t(x Expr) RETURNS Expr AS $x + $x;";
   std::string call = "1";
   for (int i = 0; i < 25; ++i) call = "t!(" + call + ")";
   EXPECT_NE(error(twice + "SELECT " + call).find("too long"), std::string::npos);
+  for (int i = 0; i < 20; ++i) call = "t!(" + call + ")";
+  EXPECT_NE(error("SELECT " + call).find("32 deep"), std::string::npos);
 }
 
 TEST_F(RewriterTest, PlacesAreThoseOfTheScript) {
