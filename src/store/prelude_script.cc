@@ -79,10 +79,11 @@ JOIN stack_profile_frame f ON f.id = c.frame_id
 JOIN stack_profile_mapping m ON m.id = f.mapping
 GROUP BY p.id, m.name ORDER BY p.id, self DESC;
 CREATE PERFETTO VIEW hot_stacks AS
+-- LIMIT -1: sorted before the texts are made.
 SELECT p.scope, p.sample_type_type AS metric, p.sample_type_unit AS unit, s.value, s.callsite_id, stack(s.callsite_id) AS stack
-FROM (SELECT aggregate_profile_id, callsite_id, sum_int(value_int) AS value FROM __intrinsic_aggregate_sample GROUP BY 1, 2) s
-JOIN __intrinsic_aggregate_profile p ON p.id = s.aggregate_profile_id
-ORDER BY p.id, s.value DESC;
+FROM (SELECT aggregate_profile_id, callsite_id, sum_int(value_int) AS value FROM __intrinsic_aggregate_sample
+      GROUP BY 1, 2 ORDER BY 1, 3 DESC LIMIT -1) s
+CROSS JOIN __intrinsic_aggregate_profile p ON p.id = s.aggregate_profile_id;
 CREATE PERFETTO VIEW sample_labels AS
 SELECT s.id AS aggregate_sample_id, a.key, a.display_value AS value, a.unit
 FROM __intrinsic_aggregate_sample s JOIN args a ON a.arg_set_id = s.arg_set_id;
