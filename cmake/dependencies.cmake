@@ -20,6 +20,14 @@ cprof_find_library(z NAMES z)
 cprof_find_library(zstd NAMES zstd)
 cprof_find_library(deflate NAMES deflate)
 cprof_find_library(lzma NAMES lzma)
+# Its archive needs libm for the built-in mathematical functions.
+cprof_find_library(sqlite NAMES sqlite3 NEEDS m ${CMAKE_DL_LIBS})
+
+# The line editor of `cprof sql`; its archive needs these.
+cprof_find_library(md NAMES md)
+cprof_find_library(bsd NAMES bsd NEEDS dep::md)
+cprof_find_library(tinfo NAMES tinfo)
+cprof_find_library(edit NAMES edit NEEDS dep::tinfo dep::bsd)
 cprof_find_library(demangle NAMES LLVMDemangle PATHS ${CPROF_LLVM_LIBS})
 find_path(LLVM_DEMANGLE_INCLUDE llvm/Demangle/Demangle.h PATHS ${CPROF_LLVM_INCLUDES} REQUIRED)
 target_include_directories(dep::demangle SYSTEM INTERFACE ${LLVM_DEMANGLE_INCLUDE})

@@ -12,7 +12,7 @@
 namespace cprof::cli {
 namespace {
 
-constexpr const char* kDefaultOutput = "profile.pb.gz";
+constexpr const char* kDefaultOutput = "profile.cprof";
 
 // What record promises for later versions: each is refused by name, never ignored.
 struct Planned {

@@ -22,6 +22,7 @@ int record_main(std::vector<std::string> arguments);
 int perf_main(std::vector<std::string> arguments);  // record --backend perf
 int convert_main(std::vector<std::string> arguments);
 int report_main(std::vector<std::string> arguments);
+int sql_main(std::vector<std::string> arguments);
 int doctor_main(std::vector<std::string> arguments);
 
 // "cprof: message" on stderr; gives kFailed.

@@ -8,6 +8,7 @@
 #include "format/chrome/chrome.h"
 #include "format/cpuprofile/cpuprofile.h"
 #include "format/firefox/firefox.h"
+#include "format/cprof/cprof.h"
 #include "format/folded/folded.h"
 #include "format/format.h"
 #include "format/gperftools/gperftools.h"
@@ -28,7 +29,7 @@ constexpr size_t kHeadBytes = 64 * 1024;
 
 // The list. A format is added here and nowhere else.
 std::vector<FormatInfo> make_list() {
-  return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format(),
+  return {cprof_format(), folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format(),
           gperftools_format(), speedscope_format(), cpuprofile_format(), callgrind_format(),
           firefox_format(), chrome_format(), svg_format(), html_format()};
 }

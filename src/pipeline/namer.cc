@@ -76,7 +76,7 @@ void Namer::name_all() {
       if (is_new) by_file.emplace_back(origin.file, std::vector<profile::LocationId>());
       by_file[it->second].second.push_back(id);
     }
-    if (origin.kind == CodeKind::kKernel) name_kernel(id);
+    if (origin.kind == CodeKind::kKernel && interner_.kernel_symbols()) name_kernel(id, *interner_.kernel_symbols());
     if (origin.kind == CodeKind::kJit) name_jit(id);
     if (origin.kind == CodeKind::kUnmapped)
       diagnostics_.add(name_of(symbolize::Miss::kNoMapping), Severity::kNotice, description_of(symbolize::Miss::kNoMapping));
@@ -149,11 +149,9 @@ void Namer::set_name(profile::LocationId id, std::string_view name, uint64_t fun
   builder_.set_lines(id, {&line, 1});
 }
 
-void Namer::name_kernel(profile::LocationId id) {
-  const object::KernelSymbols* symbols = interner_.kernel_symbols();
-  if (!symbols) return;
+void Namer::name_kernel(profile::LocationId id, const object::KernelSymbols& symbols) {
   const profile::Location& location = builder_.profile().locations[id.index()];
-  if (auto symbol = symbols->find(lookup_address(location)))
+  if (auto symbol = symbols.find(lookup_address(location)))
     set_name(id, symbol->name, symbol->start);
 }
 

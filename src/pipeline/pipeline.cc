@@ -92,7 +92,7 @@ struct Pipeline::Impl {
   KnownStack last_stack;
   Counts counted;
   StackCounts counts;
-  uint64_t delivered_until = 0, next_forgetting_ns = 0, stacks_repeat_ns = 0, stacks_forgotten_ns = 0;
+  uint64_t delivered_until = 0, next_forgetting_ns = 0, stacks_repeat_ns = 0, stacks_forgotten_ns = 0, renumberings = 0;
 };
 
 Pipeline::Pipeline(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -307,10 +307,11 @@ Result<void> Pipeline::finish(uint64_t end_ns) {
   impl.next_forgetting_ns = 0;
   impl.keep_window(end_ns);
   impl.builder.profile().run.end_ns = end_ns;
+  impl.builder.profile().run.is_unfinished = false;
   impl.switches.finish(end_ns);
   impl.counted.finish();
   impl.finish_rows();
-  classify_waits(impl.builder.profile(), impl.interner);
+  classify_waits(impl.builder.profile(), impl.interner.kernel_symbols());
   impl.modules.report(impl.diagnostics());
   if (impl.options.symbolize) {
     Namer namer(impl.options, impl.builder, impl.modules, impl.interner, impl.diagnostics());
@@ -339,6 +340,7 @@ void Pipeline::Impl::finish_rows() {
 
 // Rows get new numbers, and all that names rows by number follows.
 void Pipeline::Impl::forget_before(uint64_t time_ns) {
+  renumberings++;
   std::vector<profile::CallSiteId> defined;
   auto note = [&](profile::CallSiteId site) { defined.push_back(site); };
   stack_defs.for_each_site(note);
@@ -399,6 +401,16 @@ void Pipeline::add_note(std::string_view name, std::string_view description) {
 }
 
 uint64_t Pipeline::delivered_until() const { return impl_->delivered_until; }
+
+uint64_t Pipeline::renumberings() const { return impl_->renumberings; }
+
+const profile::Profile& Pipeline::so_far() {
+  impl_->finish_rows();
+  profile::RunInfo& run = impl_->builder.profile().run;
+  run.end_ns = std::max(run.start_ns, impl_->delivered_until);
+  run.is_unfinished = true;
+  return impl_->builder.profile();
+}
 
 size_t Pipeline::bytes_held() const {
   const profile::Profile& p = impl_->builder.profile();

@@ -63,6 +63,10 @@ class Pipeline : public event::EventSink {
   void forget_before(uint64_t time_ns);
   // Everything up to here has come; 0 before the first round.
   uint64_t delivered_until() const;
+  // What there is, with the names and ends of tasks as they are now, and code without names. Rows keep their numbers
+  // until renumberings() grows. Before finish().
+  const profile::Profile& so_far();
+  uint64_t renumberings() const;
   // Of the rows recorded so far.
   size_t bytes_held() const;
 

@@ -233,6 +233,7 @@ struct RunInfo {
   uint32_t cpus = 0;
   bool has_switches = false;
   bool has_off_cpu = false;           // off_cpu is complete, but for what diagnostics say
+  bool is_unfinished = false;         // what a recording had when it was cut off: its code has no names yet
   uint64_t collector_cpu_ns = 0;
   uint64_t bytes_read = 0;               // kernel to user
   std::vector<std::string> comments;     // pprof comments

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "format/perfdata/raw_writer.h"
+#include "session/checkpoint.h"
 #include "session/collectors.h"
 #include "session/limits.h"
 #include "session/stop_signals.h"
@@ -79,7 +80,7 @@ class TruncationFeedback {
 };
 
 Result<void> run(RunningCollector& collector, pipeline::Pipeline& pipeline, const RecordOptions& options, Limits& limits,
-                 StopSignals& signals, const std::function<void(const Progress&)>& progress) {
+                 Checkpoint& checkpoint, StopSignals& signals, const std::function<void(const Progress&)>& progress) {
   uint64_t start = now_ns(), next_progress = start + kProgressNs;
   uint64_t end = options.duration_s ? start + static_cast<uint64_t>(*options.duration_s * 1e9) : ~uint64_t{0};
   uint64_t live_before = 0;
@@ -94,6 +95,7 @@ Result<void> run(RunningCollector& collector, pipeline::Pipeline& pipeline, cons
       pipeline.add_note("stopped_at_max_size", "the recording was stopped at its --max-size");
       break;
     }
+    checkpoint.look(now);
     feedback.tell(collector, pipeline, now);
     if (uint64_t live = pipeline.stack_counts().live; live != live_before) {
       collector.hurry();
@@ -143,6 +145,7 @@ Result<Recorded> record(const RecordOptions& options, const Listener& listener) 
     cost.tell(profile.run, collector->bytes_read());
   };
   Limits limits(options, pipeline, raw.get(), complete, listener.part_written);
+  Checkpoint checkpoint(options.outputs, pipeline, collector->get());
   StopSignals signals(options.window_s > 0);
   TRY(collector->get().open(pipeline));
   Recorded recorded;
@@ -152,7 +155,7 @@ Result<Recorded> record(const RecordOptions& options, const Listener& listener) 
     recorded.command_error = started.error();
     return recorded;
   }
-  if (auto ran = run(*collector, pipeline, options, limits, signals, listener.progress); !ran) recorded.collection_error = ran.error();
+  if (auto ran = run(*collector, pipeline, options, limits, checkpoint, signals, listener.progress); !ran) recorded.collection_error = ran.error();
   if (auto ended = end_command(*collector); !ended && !recorded.collection_error) recorded.collection_error = ended.error();
   cost.stop();
   auto closed = collector->get().close();
@@ -160,8 +163,10 @@ Result<Recorded> record(const RecordOptions& options, const Listener& listener) 
 
   recorded.command_status = collector->command_status();
   limits.finish(recorded);
+  checkpoint.finish(recorded);
   recorded.profile = pipeline.take();
   complete(recorded.profile);
+  checkpoint.tell(recorded.profile.diagnostics);
   if (raw && raw->dropped())
     recorded.profile.diagnostics.add("raw_events_dropped", Severity::kDataLoss,
                                      "events too large for the raw capture, which lacks them", raw->dropped());
