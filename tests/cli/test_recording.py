@@ -45,6 +45,8 @@ class RoundTrips(Recording):
             source = self.write(name, content)
             recording = self.convert(source, "mid.cprof")
             for output in ("out.folded", "out.pb", "out.txt", "out.pftrace", "out.cprof"):
+                if output == "out.pftrace" and name == "in.folded":
+                    continue  # a timeline of what has no times is refused
                 direct, through = self.convert(source, "direct-" + output), self.convert(recording, "through-" + output)
                 if output == "out.cprof":
                     direct = recording

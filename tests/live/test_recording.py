@@ -48,7 +48,7 @@ class Complete(Recording):
         done = self.cprof("record", "-F", "499", "--", harness.program("shares"), "0.3")
         self.assertIn("profile.cprof", done.stderr)
         self.assert_no_leftovers("profile.cprof")
-        self.assertIn(b"cprof", self.cprof("report", self.path("profile.cprof")).stdout)
+        self.assertIn(b"share_sixty", self.cprof("report", self.path("profile.cprof")).stdout)
 
 
 class Killed(Recording):
