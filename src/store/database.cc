@@ -88,7 +88,7 @@ Result<Database> Database::open_fd(int fd, Access access) {
 }
 
 Result<Database> Database::open_path(const std::string& path) {
-  return open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, nullptr);
+  return open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
 }
 
 Result<void> Database::execute(const std::string& sql) {
