@@ -170,8 +170,9 @@ class Summary {
 
   void add_stacks() {
     if (quality_.unwound != 0)
-      line("stacks complete", fmt::format("{} ({} of {})", complete_percent(),
-                                          number(quality_.unwound - quality_.incomplete), number(quality_.unwound)));
+      line("stacks complete", fmt::format("{} ({} of {}), {}", complete_percent(),
+                                          number(quality_.unwound - quality_.incomplete), number(quality_.unwound),
+                                          incomplete_text()));
     std::vector<size_t> ends(quality_.by_end.size());
     std::iota(ends.begin(), ends.end(), size_t{0});
     std::ranges::stable_sort(ends, std::ranges::greater{}, [&](size_t e) { return quality_.by_end[e]; });
@@ -185,6 +186,11 @@ class Summary {
     if (quality_.without_stack != 0)
       line("without a stack", fmt::format("{} ({}), counted on [unknown]", number(quality_.without_stack),
                                           percent(share_of(quality_.without_stack, quality_.samples))));
+  }
+
+  std::string incomplete_text() const {
+    if (quality_.incomplete == 0) return "0 incomplete";
+    return fmt::format("{} incomplete ({})", number(quality_.incomplete), percent(share_of(quality_.incomplete, quality_.unwound)));
   }
 
   // 100 % is said only of all: one stack in a million that is cut must not vanish in rounding.
@@ -294,7 +300,7 @@ class Summary {
   std::string out_;
 };
 
-constexpr std::string_view kRowNames[] = {"function", "line", "address"};
+constexpr std::string_view kRowNames[] = {"function", "line", "address", "file"};
 
 struct TopColumns {
   size_t self = 4, total = 5, name = 0, module = 6;
@@ -344,6 +350,12 @@ Result<Weights> view_weights(const Profile& profile, analyze::WeightSelection::K
   selection.wall_off_cpu = wall.of_off_cpu;
   selection.wall_resumed = wall.of_resumed;
   return analyze::sample_weights(profile, selection);
+}
+
+std::string render_filter_note(const Weights& all, const Weights& shown) {
+  const ValueScale scale(all.total, all.unit);
+  return fmt::format("filters leave {} of {} {} ({})\n", scale.text(shown.total), scale.text(all.total),
+                     printable(all.title), percent(share(shown.total, all.total)));
 }
 
 std::string render_top(const Profile& profile, const Weights& weights, const ViewOptions& options) {
