@@ -8,6 +8,7 @@
 #include "analyze/code_values.h"
 #include "analyze/frames.h"
 #include "analyze/neighbours.h"
+#include "analyze/shares.h"
 #include "analyze/top.h"
 #include "profile/builder.h"
 #include "profile/validate.h"
@@ -135,6 +136,12 @@ TEST(Diff, ADifferenceHasNegativeValues) {
   const Groups groups(p, Granularity::kFunctions);
   const CallTree tree = call_tree(p, groups, sum_by_site(p, sample_weights(p, {})));
   EXPECT_EQ(tree.nodes[1].total, 2) << "the parent's net";
+}
+
+TEST(Shares, ValuesThatCancelOut) {
+  const Profile p = folded({{{"p", "x"}, 5}, {{"p", "y"}, -5}});
+  EXPECT_EQ(whole_of(sample_weights(p, {})), 10);
+  EXPECT_EQ(whole_of(sample_weights(folded({{{"p"}, 10}, {{"q"}, -4}}), {})), 6);
 }
 
 TEST(Diff, StacksThatWereCutAndSamplesWithoutOne) {

@@ -102,12 +102,22 @@ class RowFilter {
     if (!filters_.time) return {};
     const bool has_lanes = !from_.slices.empty() || !from_.marks.empty() || !from_.counters.empty();
     if (!from_.timed() && !has_lanes) return fail("this profile has no times, so --time finds nothing");
-    uint64_t start = from_.run.start_ns;
-    if (start == 0 && !from_.samples.empty()) start = from_.samples.front().time_ns;
+    const uint64_t start = start_of_times();
     auto shifted = [&](uint64_t ns) { return ns > UINT64_MAX - start ? UINT64_MAX : start + ns; };
     from_ns_ = shifted(filters_.time->from_ns);
     to_ns_ = shifted(filters_.time->to_ns);
     return {};
+  }
+
+  uint64_t start_of_times() const {
+    if (from_.run.start_ns != 0) return from_.run.start_ns;
+    uint64_t start = UINT64_MAX;
+    if (!from_.samples.empty()) start = from_.samples.front().time_ns;
+    for (const OffCpuInterval& row : from_.off_cpu) start = std::min(start, row.start_ns);
+    for (const Slice& row : from_.slices) start = std::min(start, row.start_ns);
+    for (const Mark& row : from_.marks) start = std::min(start, row.time_ns);
+    for (const CounterValue& row : from_.counters) start = std::min(start, row.time_ns);
+    return start == UINT64_MAX ? 0 : start;
   }
 
   Result<void> choose_labels() {
@@ -273,9 +283,12 @@ class RowFilter {
     return filters_.processes.empty() || is_called(from_.text(process.name), process.pid, filters_.processes);
   }
 
-  bool keeps(const Slice& row) const {
+  static uint64_t end_of(const Slice& row) {
     uint64_t end = 0;
-    if (row.is_open || __builtin_add_overflow(row.start_ns, row.duration_ns, &end)) end = UINT64_MAX;
+    return __builtin_add_overflow(row.start_ns, row.duration_ns, &end) ? UINT64_MAX : end;
+  }
+  bool keeps(const Slice& row) const {
+    const uint64_t end = row.is_open ? UINT64_MAX : end_of(row);
     return keeps_lane(row.thread, row.track) && keeps_span(row.start_ns, end) && keeps(row.labels);
   }
   bool keeps(const Mark& row) const {
@@ -292,7 +305,7 @@ class RowFilter {
       if (!keeps(slice)) continue;
       Slice row = slice;
       if (filters_.time) {
-        const uint64_t end = std::min(to_ns_, row.start_ns + row.duration_ns);
+        const uint64_t end = std::min(to_ns_, end_of(row));
         row.start_ns = std::max(row.start_ns, from_ns_);
         row.duration_ns = end > row.start_ns ? end - row.start_ns : 0;
       }

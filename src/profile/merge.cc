@@ -170,10 +170,13 @@ class Merger {
 
   static bool knows_clock(const RunInfo& run) { return run.start_ns != 0 && run.start_realtime_ns != 0; }
 
-  // Where the monotonic clock's zero lies in real time.
-  static int64_t epoch_of(const RunInfo& run) {
-    return static_cast<int64_t>(run.start_realtime_ns) - static_cast<int64_t>(run.start_ns);
+  // Times out of files may be anything.
+  static int64_t clamped(__int128 value) {
+    return static_cast<int64_t>(std::clamp<__int128>(value, -std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max()));
   }
+
+  // Where the monotonic clock's zero lies in real time.
+  static __int128 epoch_of(const RunInfo& run) { return __int128{run.start_realtime_ns} - run.start_ns; }
 
   void choose_clocks() {
     constexpr int64_t kSameBoot = 2'000'000'000;  // real time is adjusted while a machine runs
@@ -187,12 +190,12 @@ class Merger {
         continue;
       }
       if (!knows_clock(first->run) || !knows_clock(profile.run)) {
-        shifts_[i] = static_cast<int64_t>(start_of(*first)) - static_cast<int64_t>(start_of(profile));
+        shifts_[i] = clamped(__int128{start_of(*first)} - start_of(profile));
         note("merge_clock_unknown",
              "inputs whose clocks cannot be compared were laid side by side: both start at the same moment", inputs_[i].name);
         continue;
       }
-      const int64_t distance = epoch_of(profile.run) - epoch_of(first->run);
+      const int64_t distance = clamped(epoch_of(profile.run) - epoch_of(first->run));
       const bool same_boot = profile.run.hostname == first->run.hostname && std::abs(distance) < kSameBoot;
       shifts_[i] = same_boot ? 0 : distance;
     }
@@ -208,11 +211,11 @@ class Merger {
 
   // An input from before the first one's machine was started would begin before 0.
   void avoid_negative_times() {
-    int64_t lowest = 0;
+    __int128 lowest = 0;
     for (size_t i = 0; i < inputs_.size(); ++i)
-      if (shifts_[i] < 0) lowest = std::min(lowest, static_cast<int64_t>(start_of(inputs_[i].profile)) + shifts_[i]);
+      if (shifts_[i] < 0) lowest = std::min(lowest, __int128{start_of(inputs_[i].profile)} + shifts_[i]);
     for (size_t i = 0; i < inputs_.size(); ++i)
-      if (inputs_[i].profile.timed()) shifts_[i] -= lowest;
+      if (inputs_[i].profile.timed()) shifts_[i] = clamped(shifts_[i] - lowest);
   }
 
   void copy(size_t index) {
@@ -282,7 +285,7 @@ class Merger {
     const RunInfo& other = from.run;
     join(run.source, other.source.empty() ? inputs_[index].name : other.source);
     if (index == 0) {
-      const std::string source = other.source;
+      const std::string source = run.source;
       run = other;
       run.source = source;
       shift_run(run, shifts_[index]);
@@ -312,8 +315,8 @@ class Merger {
   }
 
   static void shift_run(RunInfo& run, int64_t shift) {
-    if (run.start_ns != 0) run.start_ns += static_cast<uint64_t>(shift);
-    if (run.end_ns != 0) run.end_ns += static_cast<uint64_t>(shift);
+    for (uint64_t* time : {&run.start_ns, &run.end_ns})
+      if (*time != 0) *time = static_cast<uint64_t>(std::clamp<__int128>(__int128{*time} + shift, 0, UINT64_MAX));
   }
 
   // Timed inputs span from the first start to the last end; untimed ones, which come one after the other as far as anyone

@@ -83,7 +83,12 @@ Transfer::Transfer(const Profile& from, ProfileBuilder& into, SharedPlaces& plac
       tracks_(from.tracks.size()),
       metrics_(from.metrics.size()) {}
 
-uint64_t Transfer::time(uint64_t ns) const { return ns + static_cast<uint64_t>(shift_ns_); }
+// Stays at the limits, so that the order of times does.
+uint64_t Transfer::time(uint64_t ns) const {
+  const auto shift = static_cast<uint64_t>(shift_ns_);
+  if (shift_ns_ < 0) return ns < uint64_t{0} - shift ? 0 : ns + shift;
+  return ns > UINT64_MAX - shift ? UINT64_MAX : ns + shift;
+}
 
 StringId Transfer::text(StringId id) {
   if (!id.valid()) return id;
