@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "analyze/shares.h"
 #include "cli/source_view.h"
 #include "cli/text_layout.h"
 #include "format/pprof/frame_filter.h"
@@ -164,7 +165,7 @@ class Annotated {
   }
 
   std::string cell(int64_t value) const {
-    const double share = weights_.total == 0 ? 0 : static_cast<double>(value) / static_cast<double>(weights_.total);
+    const double share = whole_ == 0 ? 0 : static_cast<double>(value) / static_cast<double>(whole_);
     return right_aligned(value == 0 ? "." : percent(share), 8);
   }
 
@@ -185,6 +186,7 @@ class Annotated {
 
   const Profile& p_;
   const Weights& weights_;
+  const int64_t whole_ = analyze::whole_of(weights_);
   const std::string& function_;
   source::SourceFiles& files_;
   const AnnotateOptions& options_;

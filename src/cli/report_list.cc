@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analyze/shares.h"
 #include "cli/source_view.h"
 #include "cli/text_layout.h"
 
@@ -21,7 +22,7 @@ constexpr uint32_t kLongestGap = 40;  // lines without weight in a row that are 
 class ListText {
  public:
   ListText(const Weights& weights, const profile::Profile& profile, source::SourceFiles& files)
-      : weights_(weights), profile_(profile), files_(files), scale_(weights.total, weights.unit) {}
+      : weights_(weights), profile_(profile), files_(files), scale_(whole_, weights.unit) {}
 
   void add(const ListedFunction& function) {
     view_.text += fmt::format("{}{}{}\n", view_.text.empty() ? "" : "\n", printable(function.name),
@@ -42,7 +43,7 @@ class ListText {
 
  private:
   double share(int64_t value) const {
-    return weights_.total == 0 ? 0 : static_cast<double>(value) / static_cast<double>(weights_.total);
+    return whole_ == 0 ? 0 : static_cast<double>(value) / static_cast<double>(whole_);
   }
 
   bool is_newer(const source::SourceText& source) const {
@@ -101,6 +102,7 @@ class ListText {
   }
 
   const Weights& weights_;
+  const int64_t whole_ = analyze::whole_of(weights_);
   const profile::Profile& profile_;
   source::SourceFiles& files_;
   ValueScale scale_;

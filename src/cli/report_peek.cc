@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analyze/neighbours.h"
+#include "analyze/shares.h"
 #include "cli/report_view.h"
 #include "cli/text_layout.h"
 
@@ -18,7 +19,7 @@ using analyze::Weights;
 class PeekText {
  public:
   PeekText(const Groups& groups, const Weights& weights, const ViewOptions& options)
-      : groups_(groups), weights_(weights), options_(options), scale_(weights.total, weights.unit) {}
+      : groups_(groups), weights_(weights), options_(options), scale_(whole_, weights.unit) {}
 
   void add(const Neighbourhood& at) {
     out_ += '\n';
@@ -41,7 +42,7 @@ class PeekText {
   std::string name(uint32_t group) const { return printable(groups_.name(group).text); }
 
   void row(int64_t value, std::string_view mark, const std::string& text) {
-    const double share = weights_.total == 0 ? 0 : static_cast<double>(value) / static_cast<double>(weights_.total);
+    const double share = whole_ == 0 ? 0 : static_cast<double>(value) / static_cast<double>(whole_);
     out_ += fmt::format(" {} {}  {}{}\n", right_aligned(scale_.text(value), kValueColumns), right_aligned(percent(share), 8), mark,
                         shortened(text, options_.columns > 46 ? options_.columns - 26 : 20));
   }
@@ -54,6 +55,7 @@ class PeekText {
 
   const Groups& groups_;
   const Weights& weights_;
+  const int64_t whole_ = analyze::whole_of(weights_);
   const ViewOptions& options_;
   ValueScale scale_;
   std::string out_;

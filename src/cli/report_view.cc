@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "analyze/quality.h"
+#include "analyze/shares.h"
 #include "analyze/site_totals.h"
 #include "analyze/top.h"
 #include "analyze/waits.h"
@@ -361,7 +362,8 @@ std::string render_filter_note(const Weights& all, const Weights& shown) {
 std::string render_top(const Profile& profile, const Weights& weights, const ViewOptions& options) {
   const Groups groups(profile, options.granularity);
   const std::vector<TopRow> rows = analyze::top_functions(profile, groups, analyze::sum_by_site(profile, weights));
-  const ValueScale scale(weights.total, weights.unit);
+  const int64_t whole = analyze::whole_of(weights);
+  const ValueScale scale(whole, weights.unit);
   const size_t shown = std::min(options.max_rows, rows.size());
   std::vector<std::string> selves, totals;
   std::vector<GroupName> names;
@@ -382,16 +384,16 @@ std::string render_top(const Profile& profile, const Weights& weights, const Vie
     listed = analyze::add_clamped(listed, rows[i].self);
     const std::string module = shortened(printable(names[i].module), columns.module);
     out += fmt::format(" {} {}   {} {}   {}{}{}\n", right_aligned(selves[i], columns.self),
-                       right_aligned(percent(share(rows[i].self, weights.total)), 8),
+                       right_aligned(percent(share(rows[i].self, whole)), 8),
                        right_aligned(totals[i], columns.total),
-                       right_aligned(percent(share(rows[i].total, weights.total)), 8),
+                       right_aligned(percent(share(rows[i].total, whole)), 8),
                        module.empty() ? shortened(names[i].text, columns.name)
                                       : padded(shortened(names[i].text, columns.name), columns.name),
                        module.empty() ? "" : "  ", module);
   }
   if (rows.size() > shown)
     out += fmt::format("\n and {} more, {} of the total\n", count_of(rows.size() - shown, "row", "rows"),
-                       percent(1 - share(listed, weights.total)));
+                       percent(1 - share(listed, whole)));
   return out;
 }
 

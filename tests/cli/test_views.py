@@ -204,6 +204,14 @@ class Comparing(Views):
         self.assertRegex(self.text("report", self.path("d.pb.gz"), "--peek", "^p$"), r"2 +100.0 % +▶ p")
         self.assertIn("-3", self.text("diff", self.path("d.pb.gz"), after))
 
+    def test_values_that_cancel_out(self):
+        before, after = self.write("b.folded", "p;x 5\np;y 3\n"), self.write("a.folded", "p;x 8\n")
+        self.cprof("diff", before, after, "-o", self.path("d.pb.gz"))
+        text = self.text("report", self.path("d.pb.gz"))
+        self.assertIn("0 in all", text)
+        self.assertRegex(text, r" 3 +50.0 % +3 +50.0 % +x\n")
+        self.assertRegex(text, r" -50.0 % +-50.0 % .*y\n")
+
     def test_options(self):
         before, after = self.write("b.folded", STACKS), self.write("a.folded", STACKS.replace("30", "90"))
         rows = self.rows(before, after, "--by-total", "--granularity", "functions", "--no-normalize")

@@ -73,7 +73,9 @@ TEST(FoldedPairs, WrittenAndReadBack) {
 TEST(FoldedPairs, ANumberInANameIsNone) {
   for (std::string_view text : {"app;thread 1 5\napp;idle 7\n", "app;idle 7\napp;thread 1 5\n", "a;x 1 2.5\n", "a;x 1 -2\n", "a;x -1 2\n", "; 1 2\n"}) {
     auto read = read_bytes(folded_format(), text);
-    if (read) EXPECT_EQ(read->metrics.size(), 1u) << text;
+    if (read) {
+      EXPECT_EQ(read->metrics.size(), 1u) << text;
+    }
   }
   EXPECT_EQ(written(*read_bytes(folded_format(), "app;thread 1 5\napp;thread 1 6\napp;idle 7\n")), "app;idle 7\napp;thread 1 11\n");
   EXPECT_EQ(error_of("a;b 0 0\n"), "test-input: total weight is 0");
