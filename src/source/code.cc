@@ -89,7 +89,7 @@ std::optional<CodeRange> function_at(object::ElfFile& file, object::ElfFile* deb
   for (const object::Segment& segment : file.segments())
     if (best.start >= segment.vaddr && best.start - segment.vaddr < segment.memory_size)
       best.end = std::min(best.end, segment.vaddr + segment.file_size);
-  return best.end > best.start ? std::optional(best) : std::nullopt;
+  return address < best.end ? std::optional(best) : std::nullopt;
 }
 
 Result<std::vector<CodeLine>> code_of(std::shared_ptr<object::ElfFile> file, std::shared_ptr<object::ElfFile> debug,

@@ -50,7 +50,7 @@ class Program : public testing::Test {
  protected:
   void SetUp() override {
     if (!TestDirectory::has("cc")) GTEST_SKIP() << "needs cc";
-    dir.write("p.c", "volatile int sink;\nstatic inline __attribute__((always_inline)) int twice(int n) { return n * 2; }\n"
+    dir.write("p.c", "volatile int sink;\nstatic inline __attribute__((always_inline)) int twice(int n) { sink = n; return n * 2; }\n"
                      "__attribute__((noinline)) int f(int n) {\n  sink = n;\n  return twice(sink) + 1;\n}\nint main(void) { return f(3); }\n");
     ASSERT_TRUE(dir.shell("cc -g -O1 -Wl,--build-id -o p p.c && cc -O1 -Wl,--build-id=none -o bare p.c"));
     file = dir.open("p");

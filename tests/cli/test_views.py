@@ -191,7 +191,7 @@ class Comparing(Views):
         self.assertEqual(self.stacks(names), ["main;idle 2", "main;thread 1 5"], "a name that ends in a number")
         self.cprof("diff", before, after, "--normalize", "total", "-o", self.path("scaled.out"), "--format", "folded")
         with open(self.path("scaled.out")) as file:
-            self.assertEqual(file.read(), "main;a 4 9\nmain;b 6 0\nmain;new 0 1\n")
+            self.assertEqual(file.read(), "main;a 4 9\nmain;b 5 0\nmain;new 0 1\n")
 
     def test_negative_values(self):
         """UI-03, PPROF-10."""

@@ -116,6 +116,17 @@ Result<void> write_folded(const Profile& profile, OutputFile& out, const WriteOp
   });
 }
 
+namespace {
+
+// Cut to whole numbers as difffolded.pl does; a product that is one short of its last bit is whole.
+double scaled(int64_t value, double scale) {
+  constexpr double kLastBits = 1e-12;
+  const double cut = std::trunc(static_cast<double>(value) * scale * (1 + kLastBits));
+  return cut == 0 ? 0 : cut;  // no "-0"
+}
+
+}  // namespace
+
 // Which lines there are is one tree's matter, the two values stand beside it.
 Result<void> write_folded_pairs(const Profile& profile, const FoldedPair& pair, OutputFile& out) {
   const WriteOptions options;
@@ -132,7 +143,7 @@ Result<void> write_folded_pairs(const Profile& profile, const FoldedPair& pair, 
     TRY(out.write(path));
     const auto [before, after] = values[node];
     if (pair.scale == 1) return out.write(fmt::format(" {} {}\n", before, after));
-    return out.write(fmt::format(" {:.0f} {}\n", std::round(static_cast<double>(before) * pair.scale), after));
+    return out.write(fmt::format(" {:.0f} {}\n", scaled(before, pair.scale), after));
   });
 }
 
