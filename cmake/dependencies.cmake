@@ -36,3 +36,9 @@ target_include_directories(dep::demangle SYSTEM INTERFACE ${LLVM_DEMANGLE_INCLUD
 find_program(CPROF_BPF_CLANG NAMES clang-19 clang-18 clang-17 clang REQUIRED)
 cprof_find_library(elf NAMES elf NEEDS dep::z)
 cprof_find_library(bpf NAMES bpf NEEDS dep::elf dep::z)
+
+# Regular expressions in linear time: filters, and patterns that come out of files.
+cprof_find_library(re2 NAMES re2)
+
+# Disassembly.
+cprof_find_library(capstone NAMES capstone)

@@ -83,6 +83,64 @@ void NamingArguments::apply_to(pipeline::Options& options) const {
   options.kallsyms_given = true;
 }
 
+namespace {
+
+Result<std::vector<analyze::Pattern>> patterns_of(std::string_view option, const std::vector<std::string>& texts) {
+  std::vector<analyze::Pattern> patterns;
+  for (const std::string& text : texts) {
+    auto pattern = analyze::Pattern::compile(text);
+    if (!pattern) return fail(fmt::format("{} '{}': {}", option, text, pattern.error().message));
+    patterns.push_back(std::move(*pattern));
+  }
+  return patterns;
+}
+
+bool is_empty(const profile::Profile& p) {
+  return p.samples.empty() && p.aggregates.empty() && p.off_cpu.empty() && p.slices.empty() && p.marks.empty() &&
+         p.counters.empty();
+}
+
+}  // namespace
+
+void FilterArguments::add_to(CLI::App& app) {
+  auto add = [&](const std::string& name, std::vector<std::string>& into, const std::string& description) {
+    app.add_option(name, into, description)->allow_extra_args(false);
+  };
+  add("--focus", focus, "keep stacks with a frame that this regular expression finds");
+  add("--ignore", ignore, "leave out stacks with a frame that it finds");
+  add("--hide", hide, "take frames that it finds out of their stacks");
+  app.add_option("--show-from", show_from, "begin stacks at the outermost frame that it finds; leave out the others");
+  add("--thread", threads, "keep threads of this name or id; may be given more than once");
+  add("--process", processes, "keep processes of this name or id; may be given more than once");
+  app.add_option("--time", time, "keep a part of the recording: A..B, seconds from its start; 200ms.. or ..2s");
+  add("--label", labels, "keep what has this label: key=value");
+}
+
+Result<analyze::Filters> FilterArguments::filters() const {
+  analyze::Filters filters;
+  filters.focus = TRY(patterns_of("--focus", focus));
+  filters.ignore = TRY(patterns_of("--ignore", ignore));
+  filters.hide = TRY(patterns_of("--hide", hide));
+  if (!show_from.empty()) filters.show_from = TRY(patterns_of("--show-from", {show_from})).front();
+  filters.threads = threads;
+  filters.processes = processes;
+  if (!time.empty()) filters.time = TRY(analyze::parse_time_range(time));
+  for (const std::string& label : labels) filters.labels.push_back(TRY(analyze::parse_label(label)));
+  return filters;
+}
+
+Result<profile::Profile> apply_filters(profile::Profile profile, const analyze::Filters& filters) {
+  if (filters.empty()) return profile;
+  profile::Profile left = TRY(analyze::filtered(profile, filters));
+  if (is_empty(left) && !is_empty(profile)) return fail(fmt::format("{}: the filters leave nothing", profile.run.source));
+  return left;
+}
+
+void add_granularity(CLI::App& app, std::string& granularity, const std::string& description) {
+  app.add_option("--granularity", granularity, description)
+      ->check(CLI::IsMember({"functions", "lines", "addresses", "files"}));
+}
+
 Result<uint64_t> parse_bytes(const std::string& text) {
   uint64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

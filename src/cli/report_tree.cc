@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analyze/call_tree.h"
+#include "analyze/shares.h"
 #include "cli/report_view.h"
 #include "cli/text_layout.h"
 
@@ -55,7 +56,7 @@ class TreeText {
         tree_(call_tree(profile, groups_, analyze::sum_by_site(profile, weights))) {}
 
   std::string text() {
-    const ValueScale scale(weights_.total, weights_.unit);
+    const ValueScale scale(whole_, weights_.unit);
     out_ = fmt::format("call tree: {}, {} in all\n\n    total     self\n", printable(weights_.title),
                        scale.text(weights_.total));
     push_children(0, Guides(), 1);
@@ -74,7 +75,7 @@ class TreeText {
 
  private:
   double share(int64_t value) const {
-    return weights_.total == 0 ? 0 : static_cast<double>(value) / static_cast<double>(weights_.total);
+    return whole_ == 0 ? 0 : static_cast<double>(value) / static_cast<double>(whole_);
   }
 
   std::vector<uint32_t> shown_children(uint32_t node) const {
@@ -139,6 +140,7 @@ class TreeText {
   }
 
   const Weights& weights_;
+  const int64_t whole_ = analyze::whole_of(weights_);
   const ViewOptions& options_;
   Groups groups_;
   CallTree tree_;

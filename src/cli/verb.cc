@@ -11,6 +11,11 @@ int fail_with(const Error& error) {
   return kFailed;
 }
 
+int wrong_usage(const Error& error) {
+  fail_with(error);
+  return kWrongUsage;
+}
+
 void say(std::string_view text) { fmt::print(stderr, "{}\n", text); }
 
 }  // namespace cprof::cli

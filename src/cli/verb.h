@@ -21,12 +21,15 @@ struct Verb {
 int record_main(std::vector<std::string> arguments);
 int perf_main(std::vector<std::string> arguments);  // record --backend perf
 int convert_main(std::vector<std::string> arguments);
+int diff_main(std::vector<std::string> arguments);
+int annotate_main(std::vector<std::string> arguments);
 int report_main(std::vector<std::string> arguments);
 int sql_main(std::vector<std::string> arguments);
 int doctor_main(std::vector<std::string> arguments);
 
 // "cprof: message" on stderr; gives kFailed.
 int fail_with(const Error& error);
+int wrong_usage(const Error& error);  // the same, and gives kWrongUsage
 void say(std::string_view text);  // a line on stderr
 
 }  // namespace cprof::cli

@@ -79,7 +79,7 @@ Result<void> FoldedTree::for_each_line(int64_t divisor, const LineSink& on_line)
     const size_t length = path.size();
     path += texts_[row.text];
     if (item.is_line) {
-      TRY(on_line(path, divided(row.value, divisor)));
+      TRY(on_line(path, item.node, divided(row.value, divisor)));
       path.resize(length);
       continue;
     }

@@ -28,7 +28,7 @@ class FoldedTree {
 
   // Each node of a value that is not 0 after rounding by divisor: the path, texts joined by ';', and the value. Lines
   // "path value" come in the order of their bytes.
-  using LineSink = std::function<Result<void>(std::string_view path, int64_t value)>;
+  using LineSink = std::function<Result<void>(std::string_view path, Node node, int64_t value)>;
   Result<void> for_each_line(int64_t divisor, const LineSink& on_line) const;
 
  private:

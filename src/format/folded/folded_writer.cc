@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analyze/frames.h"
 #include "format/folded/folded.h"
@@ -54,7 +55,7 @@ class FoldedWriter {
   FoldedWriter(const Profile& profile, const WriteOptions& options)
       : profile_(profile), options_(options), walker_(profile) {}
 
-  void add(const Group& group) {
+  FoldedTree::Node add(const Group& group) {
     auto end = group.is_cut ? profile::StackEnd::kMaxDepth : profile::StackEnd::kComplete;
     auto frames = walker_.frames(group.site, end);
     FoldedTree::Node node = thread_node(group.thread, frames.size());
@@ -65,6 +66,7 @@ class FoldedWriter {
       node = tree_.child(node, text_);
     }
     tree_.add(node, group.value);
+    return node;
   }
 
   FoldedTree take() { return std::move(tree_); }
@@ -111,11 +113,42 @@ FoldedTree fold(const Profile& profile, const ValueChoice& choice, const WriteOp
 Result<void> write_folded(const Profile& profile, OutputFile& out, const WriteOptions& options) {
   const ValueChoice choice = TRY(choose_value(profile, options));
   std::string ending;
-  return fold(profile, choice, options).for_each_line(choice.divisor, [&](std::string_view path, int64_t value) -> Result<void> {
+  return fold(profile, choice, options).for_each_line(choice.divisor, [&](std::string_view path, FoldedTree::Node, int64_t value) -> Result<void> {
     TRY(out.write(path));
     ending.clear();
     fmt::format_to(std::back_inserter(ending), " {}\n", value);
     return out.write(ending);
+  });
+}
+
+namespace {
+
+// Cut to whole numbers as difffolded.pl does; a product that is one short of its last bit is whole.
+double scaled(int64_t value, double scale) {
+  constexpr double kLastBits = 1e-12;
+  const double cut = std::trunc(static_cast<double>(value) * scale * (1 + kLastBits));
+  return cut == 0 ? 0 : cut;  // no "-0"
+}
+
+}  // namespace
+
+// Which lines there are is one tree's matter, the two values stand beside it.
+Result<void> write_folded_pairs(const Profile& profile, const FoldedPair& pair, OutputFile& out) {
+  const WriteOptions options;
+  FoldedWriter writer(profile, options);
+  std::vector<std::pair<int64_t, int64_t>> values;  // before, after; by node
+  for (const profile::Aggregate& row : profile.aggregates) {
+    if (row.value == 0 || (row.metric != pair.before && row.metric != pair.after)) continue;
+    const FoldedTree::Node node = writer.add({{}, row.site, analyze::is_cut(row.end), 1});
+    values.resize(std::max<size_t>(values.size(), node + size_t{1}));
+    int64_t& sum = row.metric == pair.before ? values[node].first : values[node].second;
+    sum = add_clamped(sum, row.value);
+  }
+  return writer.tree().for_each_line(1, [&](std::string_view path, FoldedTree::Node node, int64_t) -> Result<void> {
+    TRY(out.write(path));
+    const auto [before, after] = values[node];
+    if (pair.scale == 1) return out.write(fmt::format(" {} {}\n", before, after));
+    return out.write(fmt::format(" {:.0f} {}\n", scaled(before, pair.scale), after));
   });
 }
 

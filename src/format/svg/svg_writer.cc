@@ -141,12 +141,12 @@ Result<void> write_svg(const profile::Profile& profile, OutputFile& out, const W
   const ValueChoice choice = TRY(choose_value(profile, options));
   const FoldedTree tree = fold(profile, choice, options);
   double width = 0;
-  TRY(tree.for_each_line(choice.divisor, [&](std::string_view, int64_t value) -> Result<void> {
+  TRY(tree.for_each_line(choice.divisor, [&](std::string_view, FoldedTree::Node, int64_t value) -> Result<void> {
     width += std::fabs(static_cast<double>(value));
     return {};
   }));
   FlameLayout layout(width * kLeastPixels / (kWidth - 2 * kMargin));
-  TRY(tree.for_each_line(choice.divisor, [&](std::string_view path, int64_t value) -> Result<void> {
+  TRY(tree.for_each_line(choice.divisor, [&](std::string_view path, FoldedTree::Node, int64_t value) -> Result<void> {
     layout.add(path, value);
     return {};
   }));
