@@ -42,3 +42,8 @@ cprof_find_library(re2 NAMES re2)
 
 # Disassembly.
 cprof_find_library(capstone NAMES capstone)
+
+# HTTP: Boost.Beast is headers only.
+find_path(BOOST_BEAST_INCLUDE boost/beast/http.hpp REQUIRED)
+add_library(dep::beast INTERFACE IMPORTED GLOBAL)
+target_include_directories(dep::beast SYSTEM INTERFACE ${BOOST_BEAST_INCLUDE})

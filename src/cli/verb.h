@@ -25,6 +25,7 @@ int diff_main(std::vector<std::string> arguments);
 int annotate_main(std::vector<std::string> arguments);
 int report_main(std::vector<std::string> arguments);
 int sql_main(std::vector<std::string> arguments);
+int view_main(std::vector<std::string> arguments);
 int doctor_main(std::vector<std::string> arguments);
 
 // "cprof: message" on stderr; gives kFailed.

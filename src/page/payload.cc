@@ -45,6 +45,7 @@ class Encoder {
     add_strings();
     return joined(header(keeps_rows));
   }
+  const std::vector<PageFunction>& functions() const { return tree_.functions(); }
 
  private:
   uint64_t text(std::string_view t) { return strings_.intern(t).value; }
@@ -303,7 +304,13 @@ class Encoder {
 
 }  // namespace
 
-std::string encode_payload(const Profile& profile, const PayloadOptions& options) { return Encoder(profile, options).run(); }
+std::string encode_payload(const Profile& profile, const PayloadOptions& options, std::vector<FunctionKey>* functions) {
+  Encoder encoder(profile, options);
+  std::string payload = encoder.run();
+  if (functions)
+    for (const PageFunction& f : encoder.functions()) functions->push_back({std::string(f.name), std::string(f.module), std::string(f.file)});
+  return payload;
+}
 
 Result<std::string> pack_payload(const std::string& payload) {
   auto* compressor = libdeflate_alloc_compressor(kCompression);

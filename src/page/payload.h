@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "profile/profile.h"
@@ -15,8 +16,14 @@ struct PayloadOptions {
   size_t max_rows = 5'000'000;   // above, single samples are left out: no timeline, no filter by thread or time
 };
 
+// What the page's function numbers stand for.
+struct FunctionKey {
+  std::string name, module, file;
+};
+
 // Uncompressed.
-std::string encode_payload(const profile::Profile& profile, const PayloadOptions& options = {});
+std::string encode_payload(const profile::Profile& profile, const PayloadOptions& options = {},
+                           std::vector<FunctionKey>* functions = nullptr);
 // As it travels: gzip.
 Result<std::string> pack_payload(const std::string& payload);
 

@@ -54,8 +54,8 @@ class QuerySession {
   QuerySession& operator=(const QuerySession&) = delete;
 
   // name: the file's, as given; the profile's scope is made of it.
-  // All of them come before the first run().
-  void add_profile(profile::Profile profile, std::string_view name);
+  // All of them come before the first run(). What is returned lives as long as the session.
+  const profile::Profile& add_profile(profile::Profile profile, std::string_view name);
 
   // All statements, one after the other, until one fails. The error's offset is in the script.
   SqlResult<void> run(std::string_view script, const QueryLimits& limits, RowSink& sink);
