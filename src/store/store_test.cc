@@ -211,6 +211,12 @@ TEST(Hostile, TablesThatAreOtherwiseDefined) {
   EXPECT_EQ(error_after("ALTER TABLE cprof_metric ADD COLUMN more"), "the table cprof_metric is not as cprof makes it");
 }
 
+// SQLite's words quote the file.
+TEST(Hostile, NamesOfTheFileDoNotBreakTheLine) {
+  Database database = full_recording();
+  EXPECT_EQ(rows_of(database, "SELECT 1 FROM \"a\nb\x01\""), "error: no such table: a b ");
+}
+
 TEST(Hostile, ValuesThatCannotBe) {
   EXPECT_EQ(error_after("UPDATE process SET pid = 'x' WHERE id = 1"), "process[1]: pid: not a whole number");
   EXPECT_EQ(error_after("UPDATE process SET pid = 4294967296 WHERE id = 0"), "process[0]: pid: 4294967296 is out of range");
