@@ -53,7 +53,14 @@ class TreeText {
       : weights_(weights),
         options_(options),
         groups_(profile, options.granularity),
-        tree_(call_tree(profile, groups_, analyze::sum_by_site(profile, weights))) {}
+        tree_(call_tree(profile, groups_, analyze::sum_by_site(profile, weights))),
+        sizes_(tree_.nodes.size()) {
+    for (size_t i = sizes_.size(); i-- > 0;) {
+      const int64_t self = std::max(tree_.nodes[i].self, -INT64_MAX);
+      sizes_[i] = analyze::add_clamped(sizes_[i], std::abs(self));
+      if (i != 0) sizes_[tree_.nodes[i].parent] = analyze::add_clamped(sizes_[tree_.nodes[i].parent], sizes_[i]);
+    }
+  }
 
   std::string text() {
     const ValueScale scale(whole_, weights_.unit);
@@ -81,7 +88,7 @@ class TreeText {
   std::vector<uint32_t> shown_children(uint32_t node) const {
     std::vector<uint32_t> shown;
     for (uint32_t child : tree_.children(node))
-      if (std::abs(share(tree_.nodes[child].total)) >= options_.min_share) shown.push_back(child);
+      if (std::abs(share(sizes_[child])) >= options_.min_share) shown.push_back(child);
     return shown;
   }
 
@@ -144,6 +151,7 @@ class TreeText {
   const ViewOptions& options_;
   Groups groups_;
   CallTree tree_;
+  std::vector<int64_t> sizes_;  // by node: what lies below, whatever its sign; a net of 0 may hide a lot
   std::vector<Pending> todo_;
   uint64_t hidden_ = 0;
   bool is_cut_ = false;
