@@ -28,3 +28,10 @@ target_include_directories(dep::demangle SYSTEM INTERFACE ${LLVM_DEMANGLE_INCLUD
 find_program(CPROF_BPF_CLANG NAMES clang-19 clang-18 clang-17 clang REQUIRED)
 cprof_find_library(elf NAMES elf NEEDS dep::z)
 cprof_find_library(bpf NAMES bpf NEEDS dep::elf dep::z)
+
+# HTTP: Boost.Beast is headers only; TLS to debuginfod servers by OpenSSL. Asio's errors need no exceptions of ours.
+find_path(BOOST_BEAST_INCLUDE boost/beast/http.hpp REQUIRED)
+add_library(dep::beast INTERFACE IMPORTED GLOBAL)
+target_include_directories(dep::beast SYSTEM INTERFACE ${BOOST_BEAST_INCLUDE})
+cprof_find_library(crypto NAMES crypto)
+cprof_find_library(ssl NAMES ssl NEEDS dep::crypto)
