@@ -76,12 +76,21 @@ class TextReader {
     is_no_stack_ = frame.address == 0 && is_unknown && !frame.is_inlined && path_.empty() && pending_.empty();
     FrameKind kind = kind_of(frame);
     if (path_.empty() && pending_.empty()) sample_.in_kernel = kind == FrameKind::kKernel;
-    StringId text = is_unknown ? name_of_module(frame.module) : builder_.intern(frame.name);
-    pending_.push_back({builder_.function({.name = text, .system_name = text})});
+    const bool is_place = is_unknown && frame.has_file_offset;  // it may get a name later
+    if (!is_place) {
+      StringId text = is_unknown ? name_of_module(frame.module) : builder_.intern(frame.name);
+      pending_.push_back({builder_.function({.name = text, .system_name = text})});
+    }
     if (frame.is_inlined) return;
     profile::Location location;
-    if (!frame.module.empty() && frame.module != profile::kUnknownFrame) location.mapping = mapping(frame.module);
+    if (frame.has_file_offset) location.mapping = mapping_at(frame);
+    else if (!frame.module.empty() && frame.module != profile::kUnknownFrame) location.mapping = mapping(frame.module);
     location.address = location.file_address = frame.address;
+    if (is_place) {
+      location.file_address = frame.file_offset;
+      location.is_return_address = !path_.empty() && last_kind_ == kind;
+    }
+    last_kind_ = kind;
     location.function_start = frame.has_offset && frame.offset <= frame.address ? frame.address - frame.offset : 0;
     location.kind = kind;
     path_.push_back(named(location));
@@ -98,7 +107,8 @@ class TextReader {
 
   // Frames of JIT code keep one address under several names over time: the lines are part of the identity.
   profile::LocationId named(const profile::Location& location) {
-    std::string key = fmt::format("{} {} {}", location.mapping.value, location.address, static_cast<int>(location.kind));
+    std::string key = fmt::format("{} {} {} {}", location.mapping.value, location.address, static_cast<int>(location.kind),
+                                  location.is_return_address);
     for (const profile::Line& line : pending_) key += fmt::format(" {}", line.function.value);
     auto [it, is_new] = locations_.try_emplace(std::move(key));
     if (is_new) it->second = builder_.add_location(location, pending_);
@@ -129,6 +139,24 @@ class TextReader {
   profile::MappingId mapping(std::string_view path) {
     StringId text = builder_.intern(path);
     return builder_.mapping({.path = text});
+  }
+
+  // The part of the file that frames were in so far, where this process has it.
+  profile::MappingId mapping_at(const TextFrame& frame) {
+    constexpr uint64_t kPage = 4096;
+    const uint64_t start = frame.address / kPage * kPage;
+    auto [it, is_new] = mappings_.try_emplace({std::string(frame.module), frame.address - frame.file_offset});
+    auto& rows = builder_.profile().mappings;
+    if (is_new) {
+      rows.push_back({.path = builder_.intern(frame.module), .start = start, .end = start + kPage,
+                      .file_offset = frame.file_offset / kPage * kPage, .load_bias = frame.address - frame.file_offset});
+      it->second = profile::MappingId(rows.size() - 1);
+    }
+    profile::Mapping& row = rows[it->second.index()];
+    row.start = std::min(row.start, start);
+    row.end = std::max(row.end, start + kPage);
+    row.file_offset = row.start - row.load_bias;
+    return it->second;
   }
 
   profile::MetricId metric(std::string_view event) {
@@ -182,12 +210,14 @@ class TextReader {
   LineReader lines_;
   ProfileBuilder builder_;
   profile::Sample sample_;
+  FrameKind last_kind_ = FrameKind::kUser;  // of the frame before, in the same sample
   bool in_sample_ = false, any_time_ = false;
   bool is_no_stack_ = false;               // the only frame so far is how a sample without a stack is written
   std::vector<profile::LocationId> path_;  // leaf first
   std::vector<profile::Line> pending_;     // of the frame to come, innermost first
   std::unordered_map<std::string, profile::LocationId> locations_;
   std::unordered_map<std::string, profile::MetricId> metrics_;
+  std::map<std::pair<std::string, uint64_t>, profile::MappingId> mappings_;  // by path and where its offset 0 would be
   std::map<std::tuple<int32_t, int32_t, std::string>, profile::ThreadId> threads_;
   std::map<std::pair<int32_t, std::string>, profile::ProcessId> processes_;
   uint64_t malformed_ = 0, first_malformed_ = 0;
