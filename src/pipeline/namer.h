@@ -20,6 +20,7 @@ class Namer {
 
  private:
   void name_file(ModuleFile& file, std::span<const profile::LocationId> locations);
+  bool open_late(ModuleFile& file, std::span<const profile::LocationId> locations);
   void name_location(const ModuleFile& file, profile::LocationId id, const symbolize::Symbolized& found);
   void name_kernel(profile::LocationId id);
   void name_jit(profile::LocationId id);

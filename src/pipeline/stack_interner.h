@@ -49,6 +49,7 @@ class StackInterner {
   void renumber(const profile::Renumbering& map);
 
   const LocationOrigin& origin(profile::LocationId id) const { return origins_[id.index()]; }
+  bool has_kernel_locations() const { return !kernel_locations_.empty(); }
   // Once a kernel frame was interned; null: none that fit.
   const object::KernelSymbols* kernel_symbols() const { return kernel_symbols_ ? &*kernel_symbols_ : nullptr; }
 
