@@ -12,11 +12,11 @@ Result<void> convert(const std::string& input, const std::string& input_format, 
                      const NamingArguments& naming) {
   load::Options options;
   options.format_name = input_format;
-  naming.apply_to(options.pipeline);
+  TRY(naming.apply_to(options.pipeline));
+  options.name_finished = naming.names_sources();
   auto outputs = TRY(output.outputs());
   profile::Profile profile = TRY(load::load_profile(input, options));
-  for (const auto& [name, entry] : profile.diagnostics.entries())
-    if (entry.severity >= Severity::kError) say(fmt::format("cprof: {}: {} ({})", input, entry.description, entry.count));
+  say_losses(profile.diagnostics, input, Severity::kError);
   return session::write_outputs(profile, outputs, output.write_options());
 }
 
@@ -32,7 +32,7 @@ int convert_main(std::vector<std::string> arguments) {
   app.add_option("--input-format", input_format, "input format by name, over what its bytes say");
   output.add_to(app, true);
   naming.add_to(app);
-  naming.add_kallsyms_to(app);
+  naming.add_elsewhere_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;
   if (output.paths.empty()) {
     say("cprof: convert needs -o FILE (see 'cprof convert --help')");

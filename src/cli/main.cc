@@ -16,6 +16,7 @@ constexpr Verb kVerbs[] = {
     {"perf", "record --backend perf", perf_main},
     {"report", "a profile as text: summary, top functions, call tree", report_main},
     {"convert", "any input format to any output format", convert_main},
+    {"symbolize", "give names to a recording that was made without them", symbolize_main},
     {"doctor", "what this machine allows, and how to mend what it does not", doctor_main},
 };
 

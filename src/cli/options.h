@@ -33,10 +33,14 @@ struct NamingArguments {
   std::string demangle = "full";
   bool no_inline = false;
   std::string kallsyms;  // "": this machine's, when it is the recording's kernel
+  std::string root, debuginfod;  // debuginfod: "" not asked for, "true" the environment's servers, else servers
+  std::vector<std::string> debug_directories;
 
   void add_to(CLI::App& app);
-  void add_kallsyms_to(CLI::App& app);  // for verbs that read recordings
-  void apply_to(pipeline::Options& options) const;
+  void add_elsewhere_to(CLI::App& app);  // for verbs that read recordings, of other machines too
+  bool names_sources() const { return !root.empty() || !debuginfod.empty() || !debug_directories.empty(); }
+  // What cannot be used is an error.
+  Result<void> apply_to(pipeline::Options& options) const;
 };
 
 // "10", "16K", "1M", "2G" as bytes.

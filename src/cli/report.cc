@@ -27,7 +27,8 @@ analyze::WeightSelection::Kind kind_of(const ReportArguments& a) {
 Result<void> report(ReportArguments& a) {
   load::Options options;
   options.format_name = a.input_format;
-  a.naming.apply_to(options.pipeline);
+  TRY(a.naming.apply_to(options.pipeline));
+  options.name_finished = a.naming.names_sources();
   profile::Profile profile = TRY(load::load_profile(a.input, options));
   a.view.granularity = *analyze::granularity_from(a.granularity);
   a.view.min_share = a.min_percent / 100;
@@ -65,7 +66,7 @@ int report_main(std::vector<std::string> arguments) {
   app.add_option("--peek", a.peek, "not supported yet");
   app.add_option("--list", a.list, "not supported yet");
   a.naming.add_to(app);
-  a.naming.add_kallsyms_to(app);
+  a.naming.add_elsewhere_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;
   if (!a.peek.empty() || !a.list.empty()) {
     say("cprof: report --peek and --list: not supported yet");

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "base/result.h"
 
 namespace cprof::cli {
@@ -22,10 +23,13 @@ int record_main(std::vector<std::string> arguments);
 int perf_main(std::vector<std::string> arguments);  // record --backend perf
 int convert_main(std::vector<std::string> arguments);
 int report_main(std::vector<std::string> arguments);
+int symbolize_main(std::vector<std::string> arguments);
 int doctor_main(std::vector<std::string> arguments);
 
 // "cprof: message" on stderr; gives kFailed.
 int fail_with(const Error& error);
 void say(std::string_view text);  // a line on stderr
+// A line for each kind of loss that is at least so severe.
+void say_losses(const Diagnostics& diagnostics, std::string_view input, Severity least);
 
 }  // namespace cprof::cli
