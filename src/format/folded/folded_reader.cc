@@ -1,13 +1,11 @@
 // One pass, a line at a time. A line's stack is first looked up as a whole by a keyed 128-bit hash, so that a stack that
 // comes again (most do) costs neither splitting nor interning; memory grows with the different stacks, not with lines.
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <unordered_map>
 
+#include "base/text_hash.h"
 #include "format/folded/folded.h"
 #include "format/frame_text.h"
 #include "format/line_reader.h"
@@ -18,48 +16,11 @@ namespace {
 
 using profile::FrameKind;
 
-struct Key128 {
-  uint64_t a = 0, b = 0;
-  bool operator==(const Key128&) const = default;
-};
-
-// Keyed by random bits of this run: nobody can prepare two stacks that fall together.
-class StackHasher {
- public:
-  StackHasher() {
-    if (getrandom(&seed_, sizeof seed_, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof seed_)) seed_ = {1, 2};
-  }
-
-  Key128 operator()(std::string_view text) const {
-    uint64_t a = seed_.a ^ text.size(), b = seed_.b + text.size();
-    const char* at = text.data();
-    size_t left = text.size();
-    for (; left >= 16; at += 16, left -= 16) mix(a, b, load(at, 8), load(at + 8, 8));
-    mix(a, b, load(at, std::min<size_t>(left, 8)), left > 8 ? load(at + 8, left - 8) : 0);
-    mix(a, b, b, a);
-    return {a, b};
-  }
-
- private:
-  static uint64_t load(const char* at, size_t size) {
-    uint64_t value = 0;
-    memcpy(&value, at, size);
-    return value;
-  }
-  static uint64_t fold(uint64_t x, uint64_t y) {
-    auto product = static_cast<unsigned __int128>(x) * y;
-    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-  }
-  static void mix(uint64_t& a, uint64_t& b, uint64_t x, uint64_t y) {
-    a = fold(a ^ x ^ 0x9e3779b97f4a7c15ull, y ^ 0xd6e8feb86659fd93ull) + b;
-    b = fold(b ^ y ^ 0xa0761d6478bd642full, x ^ 0xe7037ed1a0b428dbull) ^ a;
-  }
-
-  Key128 seed_;
-};
-
-struct KeyHash {
-  size_t operator()(const Key128& key) const { return key.a; }
+// A stack is known by its hash.
+struct Total {
+  TextHash key;
+  profile::CallSiteId site;
+  int64_t value = 0;
 };
 
 struct Count {
@@ -120,9 +81,9 @@ class FoldedReader {
 
   Result<profile::Profile> read() {
     while (auto line = TRY(lines_.next())) add_line(*line);
-    if (sites_.empty()) return fail(no_stacks());
+    if (totals_.empty()) return fail(no_stacks());
     bool any = false;
-    for (const auto& [site, value] : totals_) {
+    for (const auto& [key, site, value] : totals_) {
       any |= value != 0;
       builder_.add_aggregate({.site = site, .metric = metric_, .value = value});
     }
@@ -141,9 +102,12 @@ class FoldedReader {
     if (split->count.is_rounded)
       builder_.profile().diagnostics.add("folded_rounded_counts", Severity::kNotice,
                                          "counts with decimals were rounded to whole numbers");
-    auto [it, is_new] = sites_.try_emplace(hasher_(split->stack), static_cast<uint32_t>(totals_.size()));
-    if (is_new) totals_.emplace_back(intern_stack(split->stack), 0);
-    int64_t& total = totals_[it->second].second;
+    const TextHash key = hasher_(split->stack);
+    const uint32_t row = stacks_.find_or_add(key.a, [&](uint32_t r) { return totals_[r].key == key; }, [&] {
+      totals_.push_back({key, intern_stack(split->stack), 0});
+      return static_cast<uint32_t>(totals_.size() - 1);
+    });
+    int64_t& total = totals_[row].value;
     if (__builtin_add_overflow(total, split->count.value, &total)) {
       total = split->count.value < 0 ? INT64_MIN : INT64_MAX;
       builder_.profile().diagnostics.add("value_overflow", Severity::kDataLoss,
@@ -190,9 +154,9 @@ class FoldedReader {
   LineReader lines_;
   profile::ProfileBuilder builder_;
   profile::MetricId metric_;
-  StackHasher hasher_;
-  std::unordered_map<Key128, uint32_t, KeyHash> sites_;               // row of totals_
-  std::vector<std::pair<profile::CallSiteId, int64_t>> totals_;       // in the order of the file
+  TextHasher hasher_;
+  profile::RowIndex stacks_;   // rows of totals_
+  std::vector<Total> totals_;  // in the order of the file
   std::vector<profile::LocationId> locations_;                        // by the StringId of the frame's text
   std::vector<profile::LocationId> path_;
   uint64_t malformed_ = 0, first_malformed_ = 0;
