@@ -43,7 +43,9 @@ cprof_find_library(re2 NAMES re2)
 # Disassembly.
 cprof_find_library(capstone NAMES capstone)
 
-# HTTP: Boost.Beast is headers only.
+# HTTP: Boost.Beast is headers only; TLS to debuginfod servers by OpenSSL. Asio's errors need no exceptions of ours.
 find_path(BOOST_BEAST_INCLUDE boost/beast/http.hpp REQUIRED)
 add_library(dep::beast INTERFACE IMPORTED GLOBAL)
 target_include_directories(dep::beast SYSTEM INTERFACE ${BOOST_BEAST_INCLUDE})
+cprof_find_library(crypto NAMES crypto)
+cprof_find_library(ssl NAMES ssl NEEDS dep::crypto)

@@ -22,7 +22,7 @@ struct AnnotateArguments {
 Result<void> annotate(AnnotateArguments& a, const analyze::Filters& filters) {
   load::Options options;
   options.format_name = a.input_format;
-  a.naming.apply_to(options.pipeline);
+  TRY(a.naming.apply_to(options));
   a.view.demangle = options.pipeline.demangle;
   profile::Profile profile = TRY(load::load_profile(a.input, options));
   profile = TRY(apply_filters(std::move(profile), filters));
@@ -49,7 +49,7 @@ int annotate_main(std::vector<std::string> arguments) {
   a.source.add_to(app);
   a.filters.add_to(app);
   a.naming.add_to(app);
-  a.naming.add_kallsyms_to(app);
+  a.naming.add_elsewhere_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;
   const auto filters = a.filters.filters();
   if (!filters) return wrong_usage(filters.error());

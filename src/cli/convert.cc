@@ -19,11 +19,6 @@ struct ConvertArguments {
   FilterArguments filters;
 };
 
-void say_errors(const std::string& input, const Diagnostics& diagnostics) {
-  for (const auto& [name, entry] : diagnostics.entries())
-    if (entry.severity >= Severity::kError) say(fmt::format("cprof: {}: {} ({})", input, entry.description, entry.count));
-}
-
 void say_merge_notes(const Diagnostics& diagnostics) {
   for (const auto& [name, entry] : diagnostics.entries()) {
     if (!name.starts_with("merge_")) continue;
@@ -35,11 +30,11 @@ void say_merge_notes(const Diagnostics& diagnostics) {
 Result<profile::Profile> load_inputs(const ConvertArguments& a) {
   load::Options options;
   options.format_name = a.input_format;
-  a.naming.apply_to(options.pipeline);
+  TRY(a.naming.apply_to(options));
   std::vector<profile::MergeInput> inputs;
   for (const std::string& path : a.inputs) {
     profile::Profile profile = TRY(load::load_profile(path, options));
-    say_errors(path, profile.diagnostics);
+    say_losses(profile.diagnostics, path, Severity::kError);
     if (a.inputs.size() == 1) return profile;
     inputs.push_back({std::move(profile), path});
   }
@@ -69,7 +64,7 @@ int convert_main(std::vector<std::string> arguments) {
   a.filters.add_to(app);
   add_granularity(app, a.granularity, "fold frames into functions, lines, addresses or files, and call them so");
   a.naming.add_to(app);
-  a.naming.add_kallsyms_to(app);
+  a.naming.add_elsewhere_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;
   if (a.output.paths.empty()) {
     say("cprof: convert needs -o FILE (see 'cprof convert --help')");

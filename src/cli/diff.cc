@@ -41,7 +41,7 @@ struct Loaded {
 Result<Loaded> load_side(const DiffArguments& a, const std::string& path, const analyze::Filters& filters) {
   load::Options options;
   options.format_name = a.input_format;
-  a.naming.apply_to(options.pipeline);
+  TRY(a.naming.apply_to(options));
   Loaded side;
   side.profile = TRY(load::load_profile(path, options));
   side.profile = TRY(apply_filters(std::move(side.profile), filters));
@@ -127,7 +127,7 @@ void add_options(CLI::App& app, DiffArguments& a) {
   a.weight.add_to(app);
   a.filters.add_to(app);
   a.naming.add_to(app);
-  a.naming.add_kallsyms_to(app);
+  a.naming.add_elsewhere_to(app);
 }
 
 }  // namespace

@@ -1,13 +1,45 @@
 #include "cli/options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
+#include <chrono>
+#include <filesystem>
 #include <iostream>
 
 #include "cli/verb.h"
 
 namespace cprof::cli {
+namespace {
+
+Result<std::string> absolute_directory(std::string_view option, const std::string& path) {
+  std::error_code error;
+  auto absolute = std::filesystem::absolute(path, error);
+  if (error || !std::filesystem::is_directory(absolute, error)) return fail(fmt::format("{} {}: not a directory", option, path));
+  return absolute.lexically_normal().string();
+}
+
+// One line on a terminal, rewritten a few times a second, gone when a file is complete.
+class DownloadLine {
+ public:
+  void operator()(const symbolize::DebuginfodProgress& progress) {
+    auto now = std::chrono::steady_clock::now();
+    bool is_done = progress.size != 0 && progress.received >= progress.size;
+    if (!is_done && now < next_) return;
+    next_ = now + std::chrono::milliseconds(200);
+    constexpr double kMega = 1e6;
+    std::string of = progress.size ? fmt::format(" of {:.1f}", static_cast<double>(progress.size) / kMega) : "";
+    if (is_done) return fmt::print(stderr, "\r\033[K");
+    fmt::print(stderr, "\r\033[Kcprof: {} from {}: {:.1f}{} MB", progress.module, progress.server,
+               static_cast<double>(progress.received) / kMega, of);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point next_{};
+};
+
+}  // namespace
 
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
   std::ranges::reverse(arguments);  // CLI11 takes them from the back
@@ -67,20 +99,37 @@ void NamingArguments::add_to(CLI::App& app) {
   app.add_option("--demangle", demangle, "names: full, short (no arguments) or none")
       ->check(CLI::IsMember({"full", "short", "none"}));
   app.add_flag("--no-inline", no_inline, "do not expand inlined functions");
+  app.add_option("--debug-dir", debug_directories, "a directory like /usr/lib/debug to search before it; may be given more than once")
+      ->allow_extra_args(false);
+  app.add_flag("--debuginfod", debuginfod,
+               "fetch debug files that are not here from a server: --debuginfod=URL; without one, from those of DEBUGINFOD_URLS");
 }
 
-void NamingArguments::add_kallsyms_to(CLI::App& app) {
+void NamingArguments::add_elsewhere_to(CLI::App& app) {
   app.add_option("--kallsyms", kallsyms, "kernel symbols of a recording from elsewhere: a copy of its /proc/kallsyms");
+  app.add_option("--root", root, "a copy of the recording's root directory: files are looked for there first");
 }
 
-void NamingArguments::apply_to(pipeline::Options& options) const {
+Result<void> NamingArguments::apply_to(load::Options& options) const {
+  options.name_finished = names_sources();
+  return apply_to(options.pipeline);
+}
+
+Result<void> NamingArguments::apply_to(pipeline::Options& options) const {
   options.demangle = demangle == "short"  ? symbolize::DemangleStyle::kShort
                      : demangle == "none" ? symbolize::DemangleStyle::kNone
                                           : symbolize::DemangleStyle::kFull;
   options.inline_frames = !no_inline;
-  if (kallsyms.empty()) return;
-  options.kallsyms_path = kallsyms;
-  options.kallsyms_given = true;
+  if (!kallsyms.empty()) options.kallsyms_path = kallsyms;
+  options.kallsyms_given = !kallsyms.empty();
+  if (!root.empty()) options.sources.places.root = TRY(absolute_directory("--root", root));
+  for (const std::string& directory : debug_directories)
+    options.sources.places.debug_directories.push_back(TRY(absolute_directory("--debug-dir", directory)));
+  if (debuginfod.empty()) return {};
+  auto servers = TRY(symbolize::debuginfod_options(debuginfod == "true" ? "" : debuginfod));
+  if (isatty(STDERR_FILENO)) servers.progress = DownloadLine();
+  options.sources.debuginfod = std::make_shared<symbolize::DebuginfodClient>(std::move(servers));
+  return {};
 }
 
 namespace {

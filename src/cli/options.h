@@ -13,6 +13,7 @@
 #include "analyze/groups.h"
 #include "base/result.h"
 #include "format/format.h"
+#include "load/load.h"
 #include "pipeline/pipeline.h"
 #include "session/record.h"
 
@@ -35,10 +36,15 @@ struct NamingArguments {
   std::string demangle = "full";
   bool no_inline = false;
   std::string kallsyms;  // "": this machine's, when it is the recording's kernel
+  std::string root, debuginfod;  // debuginfod: "" not asked for, "true" the environment's servers, else servers
+  std::vector<std::string> debug_directories;
 
   void add_to(CLI::App& app);
-  void add_kallsyms_to(CLI::App& app);  // for verbs that read recordings
-  void apply_to(pipeline::Options& options) const;
+  void add_elsewhere_to(CLI::App& app);  // for verbs that read recordings, of other machines too
+  bool names_sources() const { return !root.empty() || !debuginfod.empty() || !debug_directories.empty(); }
+  // What cannot be used is an error.
+  Result<void> apply_to(pipeline::Options& options) const;
+  Result<void> apply_to(load::Options& options) const;
 };
 
 // What to leave out of a profile; docs/filters.md.

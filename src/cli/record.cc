@@ -211,7 +211,8 @@ Result<session::RecordOptions> to_session(RecordArguments& a) {
   options.raw_path = a.raw_path;
   options.pipeline.max_depth = a.max_depth;
   options.pipeline.symbolize = !a.no_symbolize;
-  a.naming.apply_to(options.pipeline);
+  if (a.no_symbolize && a.naming.names_sources()) return fail("--no-symbolize: nothing is looked up; leave out --debuginfod and --debug-dir");
+  TRY(a.naming.apply_to(options.pipeline));
   if (a.output.paths.empty()) a.output.paths.push_back(kDefaultOutput);
   options.outputs = TRY(a.output.outputs());
   options.write = a.output.write_options();

@@ -58,7 +58,7 @@ Result<void> show_list(const ReportArguments& a, const profile::Profile& profile
 Result<void> report(ReportArguments& a, const Expressions& expressions) {
   load::Options options;
   options.format_name = a.input_format;
-  a.naming.apply_to(options.pipeline);
+  TRY(a.naming.apply_to(options));
   profile::Profile profile = TRY(load::load_profile(a.input, options));
   a.view.granularity = *analyze::granularity_from(a.granularity);
   a.view.min_share = a.min_percent / 100;
@@ -103,7 +103,7 @@ int report_main(std::vector<std::string> arguments) {
   a.filters.add_to(app);
   a.source.add_to(app);
   a.naming.add_to(app);
-  a.naming.add_kallsyms_to(app);
+  a.naming.add_elsewhere_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;
   const auto expressions = expressions_of(a);
   if (!expressions) return wrong_usage(expressions.error());

@@ -29,7 +29,7 @@ Result<std::unique_ptr<store::QuerySession>> open_session(const SqlArguments& a)
   for (const std::string& input : a.inputs) {
     load::Options options;
     options.format_name = a.input_format;
-    a.naming.apply_to(options.pipeline);
+    TRY(a.naming.apply_to(options));
     profile::Profile profile = TRY(load::load_profile(input, options));
     for (const auto& [name, entry] : profile.diagnostics.entries())
       if (entry.severity >= Severity::kError)
@@ -88,7 +88,7 @@ int sql_main(std::vector<std::string> arguments) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--input-format", a.input_format, "input format by name, over what its bytes say");
   a.naming.add_to(app);
-  a.naming.add_kallsyms_to(app);
+  a.naming.add_elsewhere_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;
   if (a.queries.empty() && std::ranges::find(a.inputs, "-") != a.inputs.end()) {
     say("cprof: sql: the profile comes from stdin, so the statements must come from -q");

@@ -52,7 +52,7 @@ void stop_on_signal(serve::Server& server, const sigset_t& signals) {
 Result<void> view(const ViewArguments& a) {
   serve::AppOptions options;
   options.load.format_name = a.input_format;
-  a.naming.apply_to(options.load.pipeline);
+  TRY(a.naming.apply_to(options.load));
   options.source_roots = a.source_roots;
   options.nonce = serve::Gate::new_token();
 
@@ -88,7 +88,7 @@ int view_main(std::vector<std::string> arguments) {
   app.add_flag("--no-browser", a.no_browser, "only print the address");
   app.add_option("--source-path", a.source_roots, "folder to look for source files in, before where the debug info says; repeatable");
   a.naming.add_to(app);
-  a.naming.add_kallsyms_to(app);
+  a.naming.add_elsewhere_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;
   auto done = view(a);
   return done ? kDone : fail_with(done.error());

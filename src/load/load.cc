@@ -5,6 +5,7 @@
 #include "format/input.h"
 #include "pipeline/imported_names.h"
 #include "pipeline/unfinished.h"
+#include "pipeline/profile_namer.h"
 
 namespace cprof::load {
 namespace {
@@ -23,6 +24,7 @@ Result<profile::Profile> replay(const format::FormatInfo& info, format::Input in
 
 Result<profile::Profile> read(const format::FormatInfo& info, format::Input input, const Options& options) {
   profile::Profile profile = TRY(info.read(std::move(input), options.read));
+  if (options.name_finished) pipeline::name_profile(profile, options.pipeline);
   if (info.has_system_names) pipeline::demangle_imported(profile, options.pipeline.demangle);
   if (profile.run.is_unfinished) pipeline::name_unfinished(profile, options.pipeline);
   return profile;

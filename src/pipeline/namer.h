@@ -22,6 +22,7 @@ class Namer {
   void name_kernel(profile::LocationId id, const object::KernelSymbols& symbols);
 
  private:
+  bool open_late(ModuleFile& file, std::span<const profile::LocationId> locations);
   void name_location(const ModuleFile& file, profile::LocationId id, const symbolize::Symbolized& found);
   void name_jit(profile::LocationId id);
   void set_lines(profile::LocationId id, const symbolize::Symbolized& symbolized);

@@ -1,11 +1,14 @@
 #include "pipeline/pipeline.h"
 
+#include <sys/mman.h>
+
 #include <unordered_map>
 #include <unordered_set>
 
 #include "pipeline/counts.h"
 #include "pipeline/modules.h"
 #include "pipeline/namer.h"
+#include "pipeline/profile_namer.h"
 #include "pipeline/stack_defs.h"
 #include "pipeline/stack_interner.h"
 #include "pipeline/switch_tracker.h"
@@ -37,7 +40,7 @@ std::unique_ptr<LiveAccess> make_live_access() { return std::make_unique<ProcLiv
 
 struct Pipeline::Impl {
   explicit Impl(Options given)
-      : options(std::move(given)), modules(diagnostics()), interner(builder, modules, options, tracker.kernel(), diagnostics()),
+      : options(std::move(given)), modules(diagnostics(), options.sources, !options.live), interner(builder, modules, options, tracker.kernel(), diagnostics()),
         switches(builder), stack_defs(diagnostics()), counted(builder, metrics) {}
 
   Diagnostics& diagnostics() { return builder.profile().diagnostics; }
@@ -47,6 +50,7 @@ struct Pipeline::Impl {
   Result<void> forward(const event::Event& event);
   Result<void> journal_what_was_asked(const event::Sample& sample);
   Result<void> journal_mappings();
+  Result<void> journal_mapping(event::Mmap mmap);
   bool knows_metric(uint32_t metric);
   KnownStack stack_of(const event::Sample& sample, space::Process& process, StackCache& cache);
   void describe_session(const event::SessionInfo& info);
@@ -144,12 +148,20 @@ Result<void> Pipeline::Impl::forward(const event::Event& event) {
   if (!options.journal) return {};
   if (const auto* sample = std::get_if<event::Sample>(&event)) TRY(journal_what_was_asked(*sample));
   if (std::holds_alternative<event::StackDef>(event)) TRY(journal_mappings());
+  if (const auto* mmap = std::get_if<event::Mmap>(&event)) return journal_mapping(*mmap);
   return options.journal->on_event(event);
 }
 
 Result<void> Pipeline::Impl::journal_mappings() {
-  for (const event::Mmap& mmap : stacks->learned_mappings()) TRY(options.journal->on_event(mmap));
+  for (const event::Mmap& mmap : stacks->learned_mappings()) TRY(journal_mapping(mmap));
   return {};
+}
+
+// With its build-id, by which another machine can tell the file.
+Result<void> Pipeline::Impl::journal_mapping(event::Mmap mmap) {
+  bool is_code = mmap.protection & PROT_EXEC && mmap.path.starts_with('/') && mmap.file != event::FileId{};
+  if (options.live && is_code && mmap.build_id.empty()) mmap.build_id = modules.build_id_of(mmap);
+  return options.journal->on_event(mmap);
 }
 
 Result<void> Pipeline::Impl::journal_what_was_asked(const event::Sample& sample) {
@@ -316,6 +328,8 @@ Result<void> Pipeline::finish(uint64_t end_ns) {
   if (impl.options.symbolize) {
     Namer namer(impl.options, impl.builder, impl.modules, impl.interner, impl.diagnostics());
     namer.name_all();
+  } else if (impl.options.live && impl.interner.has_kernel_locations()) {
+    note_boot(impl.builder.profile().run);
   }
   if (impl.options.journal) return impl.options.journal->finish(end_ns);
   return {};

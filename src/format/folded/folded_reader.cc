@@ -4,13 +4,11 @@
 // One pass, a line at a time. A line's stack is first looked up as a whole by a keyed 128-bit hash, so that a stack that
 // comes again (most do) costs neither splitting nor interning; memory grows with the different stacks, not with lines.
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <unordered_map>
 
+#include "base/text_hash.h"
 #include "format/folded/folded.h"
 #include "format/frame_text.h"
 #include "format/line_reader.h"
@@ -21,48 +19,11 @@ namespace {
 
 using profile::FrameKind;
 
-struct Key128 {
-  uint64_t a = 0, b = 0;
-  bool operator==(const Key128&) const = default;
-};
-
-// Keyed by random bits of this run: nobody can prepare two stacks that fall together.
-class StackHasher {
- public:
-  StackHasher() {
-    if (getrandom(&seed_, sizeof seed_, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof seed_)) seed_ = {1, 2};
-  }
-
-  Key128 operator()(std::string_view text) const {
-    uint64_t a = seed_.a ^ text.size(), b = seed_.b + text.size();
-    const char* at = text.data();
-    size_t left = text.size();
-    for (; left >= 16; at += 16, left -= 16) mix(a, b, load(at, 8), load(at + 8, 8));
-    mix(a, b, load(at, std::min<size_t>(left, 8)), left > 8 ? load(at + 8, left - 8) : 0);
-    mix(a, b, b, a);
-    return {a, b};
-  }
-
- private:
-  static uint64_t load(const char* at, size_t size) {
-    uint64_t value = 0;
-    memcpy(&value, at, size);
-    return value;
-  }
-  static uint64_t fold(uint64_t x, uint64_t y) {
-    auto product = static_cast<unsigned __int128>(x) * y;
-    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-  }
-  static void mix(uint64_t& a, uint64_t& b, uint64_t x, uint64_t y) {
-    a = fold(a ^ x ^ 0x9e3779b97f4a7c15ull, y ^ 0xd6e8feb86659fd93ull) + b;
-    b = fold(b ^ y ^ 0xa0761d6478bd642full, x ^ 0xe7037ed1a0b428dbull) ^ a;
-  }
-
-  Key128 seed_;
-};
-
-struct KeyHash {
-  size_t operator()(const Key128& key) const { return key.a; }
+// A stack is known by its hash.
+struct Total {
+  TextHash key;
+  profile::CallSiteId site;
+  int64_t value = 0;
 };
 
 struct Count {
@@ -133,8 +94,8 @@ class FoldedReader {
   Result<profile::Profile> read() {
     while (auto line = TRY(lines_.next())) add_line(*line);
     if (!held_.empty()) return take_pairs();
-    if (sites_.empty()) return fail(no_stacks());
-    for (const auto& [site, value] : totals_) add_value(site, metric_, value);
+    if (totals_.empty()) return fail(no_stacks());
+    for (const auto& [key, site, value] : totals_) add_value(site, metric_, value);
     return take();
   }
 
@@ -153,9 +114,12 @@ class FoldedReader {
 
   // As it stands, the first count as a part of the stack.
   void hold(const StackLine& line) {
-    auto [it, is_new] = sites_.try_emplace(hasher_(line.stack), static_cast<uint32_t>(held_.size()));
-    if (is_new) held_.push_back({std::string(line.stack), 0, 0});
-    Held& held = held_[it->second];
+    const TextHash key = hasher_(line.stack);
+    const uint32_t row = stacks_.find_or_add(key.a, [&](uint32_t r) { return held_[r].key == key; }, [&] {
+      held_.push_back({key, std::string(line.stack), 0, 0});
+      return static_cast<uint32_t>(held_.size() - 1);
+    });
+    Held& held = held_[row];
     ++held.lines;
     add_to(held.total, line.count.value);
   }
@@ -163,7 +127,7 @@ class FoldedReader {
   void release() {
     may_be_pairs_ = false;
     if (held_.empty()) return;
-    sites_.clear();
+    stacks_ = {};
     const std::vector<Held> held = std::exchange(held_, {});
     for (const Held& line : held) add_stack({line.stack, {line.total, false}});
   }
@@ -172,9 +136,12 @@ class FoldedReader {
     if (line.count.is_rounded)
       builder_.profile().diagnostics.add("folded_rounded_counts", Severity::kNotice,
                                          "counts with decimals were rounded to whole numbers");
-    auto [it, is_new] = sites_.try_emplace(hasher_(line.stack), static_cast<uint32_t>(totals_.size()));
-    if (is_new) totals_.emplace_back(intern_stack(line.stack), 0);
-    add_to(totals_[it->second].second, line.count.value);
+    const TextHash key = hasher_(line.stack);
+    const uint32_t row = stacks_.find_or_add(key.a, [&](uint32_t r) { return totals_[r].key == key; }, [&] {
+      totals_.push_back({key, intern_stack(line.stack), 0});
+      return static_cast<uint32_t>(totals_.size() - 1);
+    });
+    add_to(totals_[row].value, line.count.value);
   }
 
   void add_to(int64_t& total, int64_t value) {
@@ -247,6 +214,7 @@ class FoldedReader {
   }
 
   struct Held {
+    TextHash key;
     std::string stack;  // with the first count
     int64_t total = 0;  // of the second one
     uint64_t lines = 0;
@@ -255,11 +223,11 @@ class FoldedReader {
   LineReader lines_;
   profile::ProfileBuilder builder_;
   profile::MetricId metric_;
-  StackHasher hasher_;
+  TextHasher hasher_;
   bool may_be_pairs_ = true, any_value_ = false;
-  std::vector<Held> held_;                                            // lines of two counts
-  std::unordered_map<Key128, uint32_t, KeyHash> sites_;               // row of totals_ (of held_ while lines are held)
-  std::vector<std::pair<profile::CallSiteId, int64_t>> totals_;       // in the order of the file
+  std::vector<Held> held_;     // lines of two counts
+  profile::RowIndex stacks_;   // rows of totals_, of held_ while lines are held
+  std::vector<Total> totals_;  // in the order of the file
   std::vector<profile::LocationId> locations_;                        // by the StringId of the frame's text
   std::vector<profile::LocationId> path_;
   uint64_t malformed_ = 0, first_malformed_ = 0;

@@ -24,8 +24,7 @@ struct FoldedTree::Item {
 
 FoldedTree::FoldedTree() { rows_.emplace_back(); }
 
-FoldedTree::Node FoldedTree::child(Node parent, std::string_view text) {
-  StringId id = texts_.intern(text);
+FoldedTree::Node FoldedTree::child(Node parent, StringId id) {
   return index_.find_or_add(parent, id.value, [&] {
     rows_.push_back({parent, id, 0});
     return static_cast<uint32_t>(rows_.size() - 1);

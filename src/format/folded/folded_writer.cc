@@ -53,25 +53,48 @@ std::string_view suffix_of(FrameKind kind) {
 class FoldedWriter {
  public:
   FoldedWriter(const Profile& profile, const WriteOptions& options)
-      : profile_(profile), options_(options), walker_(profile) {}
+      : profile_(profile), options_(options), walker_(profile), texts_(profile.locations.size()) {}
 
   FoldedTree::Node add(const Group& group) {
     auto end = group.is_cut ? profile::StackEnd::kMaxDepth : profile::StackEnd::kComplete;
     auto frames = walker_.frames(group.site, end);
-    FoldedTree::Node node = thread_node(group.thread, frames.size());
-    for (const analyze::Frame& frame : frames) {
-      text_.clear();
-      append_clean(text_, frame.name, true);
-      text_ += suffix_of(frame.kind);
-      node = tree_.child(node, text_);
+    const FoldedTree::Node root = thread_node(group.thread, frames.size());
+    // Neighbours share most of their path.
+    if (path_.empty() || path_[0].node != root) path_.assign(1, {{}, root});
+    size_t shared = 0;
+    while (shared < frames.size() && shared + 1 < path_.size() && path_[shared + 1].text == text_of(frames[shared])) ++shared;
+    path_.resize(shared + 1);
+    for (const analyze::Frame& frame : frames.subspan(shared)) {
+      const StringId text = text_of(frame);
+      path_.push_back({text, tree_.child(path_.back().node, text)});
     }
-    tree_.add(node, group.value);
-    return node;
+    tree_.add(path_.back().node, group.value);
+    return path_.back().node;
   }
 
   FoldedTree take() { return std::move(tree_); }
 
  private:
+  struct Step {
+    StringId text;
+    FoldedTree::Node node;
+  };
+
+  StringId text_of(const analyze::Frame& frame) {
+    if (!frame.location.valid()) return made_text(frame);
+    std::vector<StringId>& of_lines = texts_[frame.location.index()];
+    if (frame.line >= of_lines.size()) of_lines.resize(frame.line + size_t{1});
+    if (!of_lines[frame.line].valid()) of_lines[frame.line] = made_text(frame);
+    return of_lines[frame.line];
+  }
+
+  StringId made_text(const analyze::Frame& frame) {
+    text_.clear();
+    append_clean(text_, frame.name, true);
+    text_ += suffix_of(frame.kind);
+    return tree_.text_id(text_);
+  }
+
   // The parts before the frames: comm or comm-pid, and the thread's name. An import that knows no process begins with
   // its frames; a single frame gets an unknown process, since a line of one word is no stack to other tools.
   FoldedTree::Node thread_node(profile::ThreadId id, size_t frame_count) {
@@ -99,6 +122,8 @@ class FoldedWriter {
   const WriteOptions& options_;
   analyze::FrameWalker walker_;
   FoldedTree tree_;
+  std::vector<std::vector<StringId>> texts_;  // by location and line
+  std::vector<Step> path_;                    // of the last stack, from the thread's node
   std::string text_;
 };
 
