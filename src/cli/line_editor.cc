@@ -4,10 +4,12 @@
 #include <histedit.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <clocale>
+#include <cwchar>
 
 namespace cprof::cli {
 namespace {
@@ -49,6 +51,20 @@ struct LineEditor::Impl {
 
   static char* current_prompt(EditLine* line) { return of(line).prompt.data(); }
 
+  // libedit's own reader takes the first signal for an accident and reads on.
+  static int read_character(EditLine*, wchar_t* character) {
+    mbstate_t state = {};
+    for (;;) {
+      char byte = 0;
+      const ssize_t count = ::read(STDIN_FILENO, &byte, 1);
+      if (count <= 0) return static_cast<int>(count);
+      const size_t used = mbrtowc(character, &byte, 1, &state);
+      if (used == static_cast<size_t>(-2)) continue;
+      if (used == static_cast<size_t>(-1)) *character = L'?';
+      return 1;
+    }
+  }
+
   // Tab: what is common to all words that fit, else the list of them.
   static unsigned char on_tab(EditLine* line, int) {
     const LineInfo* info = el_line(line);
@@ -82,6 +98,7 @@ LineEditor::LineEditor(std::string history_path, std::vector<std::string> words)
   el_set(impl_->line, EL_CLIENTDATA, impl_.get());
   el_set(impl_->line, EL_PROMPT, Impl::current_prompt);
   el_set(impl_->line, EL_EDITOR, "emacs");
+  el_set(impl_->line, EL_GETCFN, Impl::read_character);
   el_set(impl_->line, EL_HIST, history, impl_->history);
   el_set(impl_->line, EL_ADDFN, "cprof-complete", "complete a name", Impl::on_tab);
   el_set(impl_->line, EL_BIND, "^I", "cprof-complete", nullptr);
