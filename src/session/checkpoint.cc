@@ -37,12 +37,13 @@ void Checkpoint::look(uint64_t now_ns) {
 }
 
 Result<void> Checkpoint::commit() {
-  Diagnostics losses = pipeline_.so_far().diagnostics;
+  const profile::Profile& so_far = pipeline_.so_far();
+  Diagnostics losses = so_far.diagnostics;
   losses.merge(collector_.diagnostics());
   const bool is_renumbered = renumberings_ != pipeline_.renumberings();
   renumberings_ = pipeline_.renumberings();
   is_made_ = true;
-  return file_->commit(pipeline_.so_far(), losses, is_renumbered);
+  return file_->commit(so_far, losses, is_renumbered);
 }
 
 void Checkpoint::finish(Recorded& recorded) {

@@ -2,15 +2,20 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <string>
 
 #include "store/fd_files.h"
 
 namespace cprof::store {
 
+// SQLite quotes names that it found in the file: one line all the same, and not a long one.
 std::unexpected<Error> fail_sql(sqlite3* handle) {
+  constexpr size_t kMostBytes = 200;
   if (!handle) return fail("out of memory", SQLITE_NOMEM);
-  return fail(sqlite3_errmsg(handle), sqlite3_extended_errcode(handle));
+  std::string message = std::string(sqlite3_errmsg(handle)).substr(0, kMostBytes);
+  std::ranges::replace_if(message, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return fail(std::move(message), sqlite3_extended_errcode(handle));
 }
 
 bool is_busy(const Error& error) { return (error.code & 0xff) == SQLITE_BUSY; }
@@ -88,7 +93,7 @@ Result<Database> Database::open_fd(int fd, Access access) {
 }
 
 Result<Database> Database::open_path(const std::string& path) {
-  return open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, nullptr);
+  return open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
 }
 
 Result<void> Database::execute(const std::string& sql) {

@@ -25,6 +25,7 @@ class Reader {
   explicit Reader(Database& database) : database_(database) {}
 
   Result<Profile> run() {
+    TRY(guard());
     TRY(check_version());
     TRY(check_tables());
     TRY(read_codes());
@@ -44,6 +45,7 @@ class Reader {
  private:
   Profile& p() { return builder_.profile(); }
 
+  Result<void> guard();
   Result<int64_t> single(const std::string& sql);
   Result<void> check_version();
   Result<void> check_tables();
@@ -71,6 +73,7 @@ class Reader {
   Result<void> read_lanes();
 
   Database& database_;
+  uint64_t text_left_ = 0;
   ProfileBuilder builder_;
   std::array<std::vector<uint8_t>, static_cast<size_t>(CodeKind::kCount)> codes_;  // of the file -> of the model
   std::vector<Sample> contexts_;
@@ -80,6 +83,20 @@ Result<int64_t> Reader::single(const std::string& sql) {
   Statement statement = TRY(database_.prepare(sql));
   if (!TRY(statement.step())) return fail("empty");
   return statement.integer(0);
+}
+
+// Nothing of the schema may run, and no value can be larger than its file.
+Result<void> Reader::guard() {
+  constexpr int64_t kLeastBytes = 64 << 10, kMostBytes = 1'000'000'000;
+  sqlite3* handle = database_.handle();
+  for (int option : {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_TRUSTED_SCHEMA})
+    sqlite3_db_config(handle, option, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  TRY(database_.execute("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"));
+  const int64_t pages = TRY(single("PRAGMA page_count")), page_bytes = TRY(single("PRAGMA page_size"));
+  text_left_ = static_cast<uint64_t>(pages * page_bytes);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, static_cast<int>(std::clamp(pages * page_bytes, kLeastBytes, kMostBytes)));
+  return {};
 }
 
 Result<void> Reader::check_version() {
@@ -111,7 +128,7 @@ template <typename OnRow>
 Result<void> Reader::each(std::string_view name, OnRow&& on_row) {
   const TableDef& table = *find_table(name);
   Statement statement = TRY(database_.prepare(select_sql(table)));
-  Row row(table, statement);
+  Row row(table, statement, text_left_);
   for (uint64_t count = 0;; ++count) {
     auto more = statement.step();
     if (!more) return std::unexpected(in_context(fmt::format("{}[{}]", name, count), more.error()));
@@ -454,21 +471,9 @@ Result<void> Reader::read_lanes() {
   });
 }
 
-// Nothing of the schema may run, and no single value may be absurdly large.
-Result<void> guard(Database& database) {
-  constexpr int kMostBytes = 256 << 20;
-  sqlite3* handle = database.handle();
-  for (int option : {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_TRUSTED_SCHEMA})
-    sqlite3_db_config(handle, option, 0, nullptr);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMostBytes);
-  return database.execute("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;");
-}
-
 }  // namespace
 
 Result<Profile> read_profile(Database& database) {
-  TRY(guard(database));
   return Reader(database).run();
 }
 

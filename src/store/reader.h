@@ -9,7 +9,7 @@
 
 namespace cprof::store {
 
-// The profile is valid (profile/validate.h).
+// The profile is valid (profile/validate.h). The database is of no other use then: views are off, values are limited.
 Result<profile::Profile> read_profile(Database& database);
 
 }  // namespace cprof::store

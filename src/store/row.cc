@@ -27,9 +27,17 @@ double Row::real() {
 
 std::string_view Row::text() {
   const int column = column_++;
-  if (statement_.is_text(column)) return statement_.text(column);
-  say("not a text");
-  return {};
+  if (!statement_.is_text(column)) {
+    say("not a text");
+    return {};
+  }
+  const std::string_view text = statement_.text(column);
+  if (text.size() > text_left_) {
+    say("the texts are longer than the file");
+    return {};
+  }
+  text_left_ -= text.size();
+  return text;
 }
 
 void Row::say(std::string_view what) {

@@ -17,7 +17,10 @@ namespace cprof::store {
 // Columns are taken in their order; a cursor is reset for each row.
 class Row {
  public:
-  Row(const TableDef& table, const Statement& statement) : table_(table), statement_(statement) {}
+  // text_left: how many bytes of text all rows of the file may still have together. Overflow pages that hang in many rows
+  // would make more of them than the file has bytes.
+  Row(const TableDef& table, const Statement& statement, uint64_t& text_left)
+      : table_(table), statement_(statement), text_left_(text_left) {}
 
   void start(uint64_t row) {
     row_ = row;
@@ -70,6 +73,7 @@ class Row {
 
   const TableDef& table_;
   const Statement& statement_;
+  uint64_t& text_left_;
   uint64_t row_ = 0;
   int column_ = 0;
   std::string problem_;

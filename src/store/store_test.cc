@@ -5,6 +5,7 @@
 #include "store/full_profile_for_tests.h"
 #include "store/profile_text_for_tests.h"
 #include "store/reader.h"
+#include "store/row.h"
 #include "store/schema.h"
 #include "store/writer.h"
 
@@ -210,6 +211,12 @@ TEST(Hostile, TablesThatAreOtherwiseDefined) {
   EXPECT_EQ(error_after("ALTER TABLE cprof_metric ADD COLUMN more"), "the table cprof_metric is not as cprof makes it");
 }
 
+// SQLite's words quote the file.
+TEST(Hostile, NamesOfTheFileDoNotBreakTheLine) {
+  Database database = full_recording();
+  EXPECT_EQ(rows_of(database, "SELECT 1 FROM \"a\nb\x01\""), "error: no such table: a b ");
+}
+
 TEST(Hostile, ValuesThatCannotBe) {
   EXPECT_EQ(error_after("UPDATE process SET pid = 'x' WHERE id = 1"), "process[1]: pid: not a whole number");
   EXPECT_EQ(error_after("UPDATE process SET pid = 4294967296 WHERE id = 0"), "process[0]: pid: 4294967296 is out of range");
@@ -223,6 +230,20 @@ TEST(Hostile, ValuesThatCannotBe) {
   EXPECT_EQ(error_after("UPDATE cprof_string SET text = x'00' WHERE id = 3"), "cprof_string[3]: text: not a text");
   EXPECT_EQ(error_after("UPDATE stats SET severity = 'bad'"), "stats[0]: severity: no severity");
   EXPECT_EQ(error_after("UPDATE cprof_enum SET name = 'later' WHERE id = 4"), "cprof_enum[4]: name: a code that this cprof does not know");
+}
+
+// Rows of a file may share their overflow pages, by which a small file would have texts without end.
+TEST(Hostile, MoreTextThanTheFileHas) {
+  Database database = full_recording();
+  const TableDef& table = *find_table("metadata");
+  auto statement = database.prepare("SELECT 'metadata', 'twelve bytes'");
+  ASSERT_TRUE(statement && statement->step());
+  uint64_t left = 15;
+  Row row(table, *statement, left);
+  row.start(3);
+  EXPECT_EQ(row.text(), "metadata");
+  EXPECT_EQ(row.text(), "");
+  EXPECT_EQ(row.problem(), "metadata[3]: name: the texts are longer than the file");
 }
 
 TEST(Hostile, ChunksThatCannotBe) {

@@ -1,5 +1,6 @@
-// A commit that a reader holds up is tried again at the next one: the recording never waits. Nothing is synced to the
+// A commit that a reader holds up is tried for 20 ms, then again at the next one: the rings hold that long. Nothing is synced to the
 // disk: the file survives the death of the program, not that of the machine.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <optional>
@@ -34,12 +35,15 @@ class GrowingRecording : public GrowingFile {
     return {};
   }
 
-  // What an earlier recording of this name left is gone then, as its output will be.
+  // What an earlier recording of this name left is gone then, as its output will be. The file is made here, so that no
+  // link that somebody put there is followed.
   Result<void> open() {
     unlink((path_ + "-journal").c_str());
     unlink(path_.c_str());
+    if (!Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644))) return fail_errno("open");
     database_ = TRY(store::Database::open_path(path_));
-    return database_->execute("PRAGMA page_size = 4096; PRAGMA synchronous = OFF; PRAGMA cache_spill = OFF;");
+    return database_->execute(
+        "PRAGMA page_size = 4096; PRAGMA synchronous = OFF; PRAGMA cache_spill = OFF; PRAGMA busy_timeout = 20;");
   }
 
   std::string path_;
