@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 #include <histedit.h>
+#include <poll.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <clocale>
+#include <csignal>
+#include <cwchar>
 
 namespace cprof::cli {
 namespace {
@@ -40,6 +44,7 @@ struct LineEditor::Impl {
   History* history = nullptr;
   std::string history_path, prompt;
   std::vector<std::string> words;
+  sigset_t unblocked = {};  // the signals as they were before a line is read
 
   static Impl& of(EditLine* line) {
     void* data = nullptr;
@@ -48,6 +53,23 @@ struct LineEditor::Impl {
   }
 
   static char* current_prompt(EditLine* line) { return of(line).prompt.data(); }
+
+  // libedit's own reader takes the first signal for an accident and reads on. SIGINT arrives here or not at all, so that
+  // none is lost between two characters.
+  static int read_character(EditLine* line, wchar_t* character) {
+    mbstate_t state = {};
+    for (;;) {
+      pollfd input = {STDIN_FILENO, POLLIN, 0};
+      if (ppoll(&input, 1, nullptr, &of(line).unblocked) < 0) return -1;
+      char byte = 0;
+      const ssize_t count = ::read(STDIN_FILENO, &byte, 1);
+      if (count <= 0) return static_cast<int>(count);
+      const size_t used = mbrtowc(character, &byte, 1, &state);
+      if (used == static_cast<size_t>(-2)) continue;
+      if (used == static_cast<size_t>(-1)) *character = L'?';
+      return 1;
+    }
+  }
 
   // Tab: what is common to all words that fit, else the list of them.
   static unsigned char on_tab(EditLine* line, int) {
@@ -82,6 +104,7 @@ LineEditor::LineEditor(std::string history_path, std::vector<std::string> words)
   el_set(impl_->line, EL_CLIENTDATA, impl_.get());
   el_set(impl_->line, EL_PROMPT, Impl::current_prompt);
   el_set(impl_->line, EL_EDITOR, "emacs");
+  el_set(impl_->line, EL_GETCFN, Impl::read_character);
   el_set(impl_->line, EL_HIST, history, impl_->history);
   el_set(impl_->line, EL_ADDFN, "cprof-complete", "complete a name", Impl::on_tab);
   el_set(impl_->line, EL_BIND, "^I", "cprof-complete", nullptr);
@@ -104,9 +127,15 @@ LineEditor::Line LineEditor::read(const std::string& prompt) {
   impl_->prompt = prompt;
   int count = 0;
   errno = 0;
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &interrupt, &impl_->unblocked);
   const char* text = el_gets(impl_->line, &count);
+  const int error = errno;
+  pthread_sigmask(SIG_SETMASK, &impl_->unblocked, nullptr);
   if (text && count > 0) return {End::kLine, std::string(text, static_cast<size_t>(count))};
-  if (errno != EINTR) return {};
+  if (error != EINTR) return {};
   el_reset(impl_->line);
   return {End::kInterrupted, {}};
 }
