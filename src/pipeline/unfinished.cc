@@ -44,7 +44,7 @@ Result<std::shared_ptr<object::ElfFile>> open_elf(const std::string& path) {
 class LateNamer {
  public:
   LateNamer(profile::ProfileBuilder& builder, const Options& options)
-      : builder_(builder), options_(options), modules_(diagnostics()),
+      : builder_(builder), options_(options), modules_(diagnostics(), options.sources, false),
         interner_(builder, modules_, options, tracker_.kernel(), diagnostics()),
         namer_(options, builder, modules_, interner_, diagnostics()) {}
 

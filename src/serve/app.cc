@@ -1,5 +1,6 @@
 #include "serve/app.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -15,7 +15,13 @@ int status(Request request) {
   return refused ? refused->status : 200;
 }
 
-Request get(std::string target, std::string host = "127.0.0.1:8080") { return {.method = "GET", .target = std::move(target), .host = std::move(host)}; }
+Request get(std::string target, std::string host = "127.0.0.1:8080") {
+  Request request;
+  request.method = "GET";
+  request.target = std::move(target);
+  request.host = std::move(host);
+  return request;
+}
 
 TEST(Gate, TheTokenOpensIt) {
   Request request = get("/0123456789abcdef0123456789abcdef/api/files?x=1");

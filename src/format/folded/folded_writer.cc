@@ -169,7 +169,7 @@ Result<void> write_folded_pairs(const Profile& profile, const FoldedPair& pair, 
     int64_t& sum = row.metric == pair.before ? values[node].first : values[node].second;
     sum = add_clamped(sum, row.value);
   }
-  return writer.tree().for_each_line(1, [&](std::string_view path, FoldedTree::Node node, int64_t) -> Result<void> {
+  return writer.take().for_each_line(1, [&](std::string_view path, FoldedTree::Node node, int64_t) -> Result<void> {
     TRY(out.write(path));
     const auto [before, after] = values[node];
     if (pair.scale == 1) return out.write(fmt::format(" {} {}\n", before, after));
