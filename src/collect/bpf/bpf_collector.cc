@@ -381,9 +381,8 @@ void BpfCollector::report_losses() {
       {SAMPLER_PROCESSES_FULL, Severity::kNotice, "bpf_processes_full", "processes beyond what the BPF program can hold; their stacks are unwound from snapshots"},
       {SAMPLER_WAITS_FULL, Severity::kDataLoss, "bpf_waits_full", "waits not recorded because too many threads were off the CPU"},
       {SAMPLER_SNAPSHOTS_OVER_BUDGET, Severity::kInfo, "bpf_snapshots_over_budget", "stacks cut because too many samples wanted a copy of their stack"},
-      {SAMPLER_FIND_VMA_BUSY, Severity::kInfo, "bpf_find_vma_busy", "times that a new mapping could not be looked up at once"},
       {SAMPLER_UNTRACED_SWITCHES, Severity::kInfo, "bpf_switches_untraced", "switches to a CPU that the kernel's tracepoint left out; they are taken to have followed the wake-up"},
-      {SAMPLER_LEARNED, Severity::kInfo, "bpf_mappings_learned", "mappings that the BPF program found by itself"},
+      {SAMPLER_LOOKED_UP, Severity::kInfo, "bpf_mappings_looked_up", "times that the BPF program looked a mapping up that it had not been told of yet"},
   };
   auto counters = object_->counters();
   for (const Row& row : kRows)

@@ -12,6 +12,8 @@
 #define CPROF_THREAD_SIZE 16384         /* of a task's kernel stack */
 #define CPROF_USER_CS 0x33            /* 64-bit user code */
 
+enum maple_type { maple_dense, maple_leaf_64, maple_range_64, maple_arange_64 };
+
 /* Order and size are those of ptrace and of the perf program's context: part of the interface, not relocated. */
 struct pt_regs {
   uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
@@ -42,8 +44,16 @@ struct vm_area_struct {
   unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
   struct file *vm_file;
 };
+struct maple_tree {                     /* mappings by address, since 6.1 */
+  void *ma_root;
+};
+typedef struct {
+  void *vdso;
+} mm_context_t;
 struct mm_struct {
+  struct maple_tree mm_mt;
   unsigned long start_stack;
+  mm_context_t context;
 };
 struct thread_struct {
   unsigned long fsbase;

@@ -61,7 +61,6 @@ int BPF_PROG(on_exit, struct task_struct *task) {
   if (task->signal->live.counter > 0) return 0;
   bpf_map_delete_elem(&processes, &pid);
   bpf_map_delete_elem(&execs, &pid);
-  bpf_map_delete_elem(&learned, &pid);
   return 0;
 }
 

@@ -77,21 +77,11 @@ struct sampler_wait {
 };
 
 /* A file as the kernel names it, for mappings that a program meets before user space tells of them. */
+#define SAMPLER_VDSO_DEVICE 0xffffffffu
 struct sampler_file_key {
   uint64_t inode;
-  uint32_t device;                /* major << 20 | minor */
+  uint32_t device;                /* major << 20 | minor; SAMPLER_VDSO_DEVICE: the kernel's own page of code */
   uint32_t unused;
-};
-
-/* What was found of a process until user space tells of it: valid for this image, and while newer than the process. */
-#define SAMPLER_MAX_LEARNED 12
-#define SAMPLER_LEARNING_PROCESSES 4096
-struct sampler_learned {
-  uint64_t image;                 /* tells a process image from others of the same pid */
-  uint64_t last_ns;
-  uint32_t count;
-  uint32_t unused;
-  struct sampler_mapping mappings[SAMPLER_MAX_LEARNED];
 };
 
 struct sampler_count_key {
@@ -118,7 +108,7 @@ struct sampler_settings {
   uint8_t snapshots;
   uint8_t let_through;            /* also let perf write its own sample: the test compares both */
   uint8_t count_only;             /* samples are counted per stack, without times */
-  uint8_t learn;                  /* mappings are learned by bpf_find_vma */
+  uint8_t learn;                  /* mappings not told of yet are looked up in the kernel */
   uint8_t off_cpu;
   uint8_t some_cpus;              /* only those whose bit is set in cpus */
   uint8_t unused_bytes[7];
@@ -218,8 +208,7 @@ enum sampler_counter {
   SAMPLER_PROCESSES_FULL,
   SAMPLER_WAITS_FULL,
   SAMPLER_SNAPSHOTS_OVER_BUDGET,
-  SAMPLER_FIND_VMA_BUSY,
-  SAMPLER_LEARNED,
+  SAMPLER_LOOKED_UP,
   SAMPLER_UNTRACED_SWITCHES,
   SAMPLER_SAMPLES,
   SAMPLER_COUNTERS

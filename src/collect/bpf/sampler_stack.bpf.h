@@ -34,10 +34,7 @@ SAMPLER_INLINE void begin_walk(struct scratch *scratch, struct task_struct *task
   walk->context = slot;
   walk->max_depth = settings.max_depth;
   walk->hash = walk_mix(walk_mix(pid + 1, task->group_leader->start_boottime), task->self_exec_id);
-  scratch->image = walk->hash;
   scratch->seen_ns = 0;
-  scratch->pid = pid;
-  scratch->has_looked = 0;
   if (!process) return;
   scratch->seen_ns = process->seen_ns;
   walk->first = process->first;
