@@ -52,7 +52,7 @@ typedef struct {
 } mm_context_t;
 struct mm_struct {
   struct maple_tree mm_mt;
-  unsigned long start_stack;
+  unsigned long start_stack, end_code;
   mm_context_t context;
 };
 struct thread_struct {

@@ -156,7 +156,7 @@ struct sampler_stack {
   uint32_t user, kernel;
   uint32_t end;                   /* enum sampler_end */
   uint32_t unused;
-  uint64_t seen_ns;               /* of the mappings that the walk went by; 0: none were told */
+  uint64_t seen_ns;               /* the mappings that the walk went by are as of then */
   uint64_t addresses[SAMPLER_MAX_DEPTH + SAMPLER_MAX_KERNEL + 1];
 };
 

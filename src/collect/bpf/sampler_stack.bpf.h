@@ -34,7 +34,7 @@ SAMPLER_INLINE void begin_walk(struct scratch *scratch, struct task_struct *task
   walk->context = slot;
   walk->max_depth = settings.max_depth;
   walk->hash = walk_mix(walk_mix(pid + 1, task->group_leader->start_boottime), task->self_exec_id);
-  scratch->seen_ns = 0;
+  scratch->seen_ns = scratch->sample.header.time_ns;  /* what is not told is looked up now */
   if (!process) return;
   scratch->seen_ns = process->seen_ns;
   walk->first = process->first;
@@ -47,6 +47,27 @@ SAMPLER_INLINE void walk_frame_pointers(struct scratch *scratch, void *context) 
   long bytes = bpf_get_stack(context, scratch->stack.addresses, SAMPLER_MAX_KERNEL * sizeof(uint64_t), BPF_F_USER_STACK);
   scratch->walk.end = SAMPLER_END_UNKNOWN;
   if (bytes > 0) scratch->walk.depth = (uint32_t)bytes / sizeof(uint64_t);
+}
+
+SAMPLER_INLINE int is_in_exec(struct task_struct *task) {
+  return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
+}
+
+SAMPLER_INLINE void end_in_exec(struct user_walk *walk) {
+  walk->end = SAMPLER_END_EXEC;
+  walk->depth = 0;
+  walk->wants_snapshot = 0;
+}
+
+/* Inside exec the memory is first the old image's, as the registers are; then it is the new one's and the registers are
+ * not; when it is filled, where its code ends is noted and the registers follow. What was told may be of either. 0: there
+ * is no stack. */
+SAMPLER_INLINE int begin_in_exec(struct scratch *scratch, struct task_struct *task) {
+  scratch->walk.count = 0;
+  scratch->seen_ns = scratch->sample.header.time_ns;
+  if (task->mm->end_code) return 1;
+  end_in_exec(&scratch->walk);
+  return 0;
 }
 
 /* Needs begin_walk(). */
@@ -66,13 +87,10 @@ SAMPLER_INLINE void walk_user(struct scratch *scratch, struct task_struct *task,
     walk->end = SAMPLER_END_UNSUPPORTED_ABI;
     return;
   }
-  /* Inside exec the registers may be the old image's and the memory the new one's. */
-  if (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve)) {
-    walk->end = SAMPLER_END_EXEC;
-    walk->wants_snapshot = 1;
-    return;
-  }
+  int in_exec = is_in_exec(task);
+  if (in_exec && !begin_in_exec(scratch, task)) return;
   bpf_loop(SAMPLER_MAX_DEPTH + 1, walk_frame_again, &slot, 0);
+  if (in_exec && walk->depth <= 1 && walk->end != SAMPLER_END_COMPLETE) end_in_exec(walk);
 }
 
 SAMPLER_INLINE void walk_kernel(struct scratch *scratch, void *context, uint64_t skip) {

@@ -98,6 +98,7 @@ __attribute__((noinline)) int look_up_mapping(uint32_t slot, uint64_t pc) {
   found.module = module_of_vma(mm, vma);
   if (!found.module || !is_unchanged(search)) return 0;
   scratch->walk.found = found;
+  scratch->walk.hash = walk_mix(scratch->walk.hash, found.bias ^ found.module);  /* no epoch tells it from other code here */
   count(SAMPLER_LOOKED_UP);
   return 1;
 }
