@@ -267,7 +267,7 @@ void BpfCollector::take_record(std::span<const std::byte> record) {
 }
 
 void BpfCollector::drain() {
-  object_->read_rings([this](std::span<const std::byte> record) { take_record(record); });
+  object_->rings().read([this](std::span<const std::byte> record) { take_record(record); });
 }
 
 Result<void> BpfCollector::deliver(uint64_t until_ns) {
@@ -321,7 +321,7 @@ Result<void> BpfCollector::deliver_counts(uint64_t now_ns) {
 }
 
 void BpfCollector::wait(int timeout_ms) {
-  pollfd ask{object_->wait_fd(), POLLIN, 0};
+  pollfd ask{object_->rings().wait_fd(), POLLIN, 0};
   ::poll(&ask, 1, std::clamp(timeout_ms, 0, backoff_ms_));
 }
 

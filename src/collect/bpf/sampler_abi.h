@@ -29,6 +29,7 @@
 #define SAMPLER_MAX_KERNEL 127
 #define SAMPLER_SNAPSHOT_BYTES 30720
 #define SAMPLER_SNAPSHOTS_PER_SECOND 250   /* and CPU */
+#define SAMPLER_SNAPSHOTS_AT_ONCE 1000     /* while a large table is being made */
 #define SAMPLER_REGISTERS 17      /* by DWARF number: 0-15, 16 is rip */
 
 enum sampler_module_state {

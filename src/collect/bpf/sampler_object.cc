@@ -135,7 +135,6 @@ Result<void> SamplerObject::map_tables() {
 SamplerObject::~SamplerObject() {
   detach_samplers();
   for (bpf_link* link : tracepoints_) bpf_link__destroy(link);
-  if (reader_) ring_buffer__free(reader_);
   for (const Region& region : regions_) munmap(region.address, region.bytes);
   if (object_) bpf_object__close(object_);
 }
@@ -194,26 +193,11 @@ Result<void> SamplerObject::add_rings(std::span<const int> cpus) {
     uint32_t key = static_cast<uint32_t>(cpu);
     int value = map.get();
     if (bpf_map_update_elem(map_fd("rings"), &key, &value, BPF_ANY) != 0) return bpf_failure("installing a ring buffer", errno);
-    if (!reader_) reader_ = ring_buffer__new(map.get(), &on_ring_record, this, nullptr);
-    else if (ring_buffer__add(reader_, map.get(), &on_ring_record, this) != 0) return bpf_failure("mapping a ring buffer", errno);
-    if (!reader_) return bpf_failure("mapping a ring buffer", errno);
+    TRY(ring_reader_.add(map.get()));
     ring_maps_.push_back(std::move(map));
     ring_cpus_.push_back(cpu);
   }
   return {};
-}
-
-int SamplerObject::wait_fd() const { return reader_ ? ring_buffer__epoll_fd(reader_) : -1; }
-
-int SamplerObject::on_ring_record(void* self, void* data, size_t size) {
-  (*static_cast<SamplerObject*>(self)->on_record_)({static_cast<const std::byte*>(data), size});
-  return 0;
-}
-
-void SamplerObject::read_rings(const OnRecord& on_record) {
-  on_record_ = &on_record;
-  if (reader_) ring_buffer__consume(reader_);
-  on_record_ = nullptr;
 }
 
 std::array<uint64_t, SAMPLER_COUNTERS> SamplerObject::counters() const {

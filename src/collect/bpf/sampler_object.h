@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "collect/bpf/ring_reader.h"
 #include "collect/bpf/sampler_maps.h"
 
 struct bpf_object;
 struct bpf_link;
 struct bpf_map;
 struct bpf_program;
-struct ring_buffer;
 
 namespace cprof::collect {
 
@@ -35,9 +35,7 @@ class SamplerObject final : public SamplerMaps {
 
   // A ring for each of these CPUs that has none yet.
   Result<void> add_rings(std::span<const int> cpus);
-  int wait_fd() const;                           // readable when a ring wants to be read at once
-  using OnRecord = std::function<void(std::span<const std::byte>)>;
-  void read_rings(const OnRecord& on_record);
+  RingReader& rings() { return ring_reader_; }
 
   std::array<uint64_t, SAMPLER_COUNTERS> counters() const;   // over all CPUs
   // Gives what was counted into the map that has been out of use since the last call, and lets the other take its place:
@@ -67,7 +65,6 @@ class SamplerObject final : public SamplerMaps {
   Result<void*> map_memory(int fd, size_t bytes);
   int map_fd(const char* name) const;
   Result<void> attach(const char* program);
-  static int on_ring_record(void* self, void* data, size_t size);
 
   bpf_object* object_ = nullptr;
   sampler_settings settings_{};
@@ -79,8 +76,7 @@ class SamplerObject final : public SamplerMaps {
   std::span<cp_rule> rules_;
   std::span<sampler_module> modules_;
   std::span<sampler_mapping> mappings_;
-  ring_buffer* reader_ = nullptr;
-  const OnRecord* on_record_ = nullptr;
+  RingReader ring_reader_;
 };
 
 }  // namespace cprof::collect

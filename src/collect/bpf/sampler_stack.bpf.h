@@ -152,14 +152,15 @@ SAMPLER_INLINE uint64_t define_stack(struct scratch *scratch, void *ring, uint32
   return id;
 }
 
-/* They leave half of the ring to what is small. */
+/* What was used is forgiven as time goes by. They leave half of the ring to what is small. */
 SAMPLER_INLINE int take_budget(struct scratch *scratch, void *ring) {
-  uint64_t now = scratch->sample.header.time_ns;
-  if (now - scratch->budget_start > 1000000000ull) {
-    scratch->budget_start = now;
-    scratch->budget_used = 0;
+  uint64_t seconds = (scratch->sample.header.time_ns - scratch->budget_start) / 1000000000ull;
+  if (seconds) {
+    uint64_t forgiven = seconds * SAMPLER_SNAPSHOTS_PER_SECOND;
+    scratch->budget_start += seconds * 1000000000ull;
+    scratch->budget_used = scratch->budget_used > forgiven ? scratch->budget_used - (uint32_t)forgiven : 0;
   }
-  if (scratch->budget_used < SAMPLER_SNAPSHOTS_PER_SECOND && !is_half_full(ring)) {
+  if (scratch->budget_used < SAMPLER_SNAPSHOTS_AT_ONCE && !holds_more(ring, SAMPLER_RING_BYTES / 2)) {
     scratch->budget_used++;
     return 1;
   }

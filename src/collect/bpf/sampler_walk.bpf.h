@@ -83,13 +83,13 @@ SAMPLER_INLINE void *ring_of_this_cpu(void) {
   return ring;
 }
 
-SAMPLER_INLINE int is_half_full(void *ring) {
-  return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > SAMPLER_RING_BYTES / 2;
+SAMPLER_INLINE int holds_more(void *ring, uint64_t bytes) {
+  return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > bytes;
 }
 
-/* Readers look by the clock; they are woken when the ring runs full, and when somebody waits for an answer. */
+/* Readers look by the clock; they are woken when the ring fills, and when somebody waits for an answer. */
 SAMPLER_INLINE uint64_t wakeup_for(void *ring) {
-  return is_half_full(ring) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+  return holds_more(ring, SAMPLER_RING_BYTES / 4) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
 static void walk_want_module(struct user_walk *walk, uint32_t index) {
