@@ -83,7 +83,7 @@ Result<std::unique_ptr<RunningCollector>> make_bpf(const RecordOptions& options)
   collect::BpfOptions bpf;
   bpf.perf = TRY(perf_options(options));
   bpf.off_cpu = options.off_cpu;
-  bpf.max_depth = static_cast<uint32_t>(std::min<size_t>(options.pipeline.max_depth, SAMPLER_MAX_DEPTH));
+  bpf.max_depth = static_cast<uint32_t>(std::min<size_t>(options.pipeline.max_depth, UINT32_MAX));
   uint64_t freq_hz = bpf.perf.freq_hz;
   return std::make_unique<Run<collect::BpfCollector>>(TRY(collect::BpfCollector::make(std::move(bpf))), freq_hz);
 }

@@ -45,7 +45,7 @@ int main(int n, char** v) { std::map<std::string, std::regex> m; m[v[0]] = std::
 
 # What is known to stay below, see docs/unwind.md "What stays incomplete".
 LEAST = {"altstack": 0.997, "g++": 0.997, "node": 0.996}
-LEAST_IN_KERNEL = 0.99  # the goal is 0.999; what a young process has mapped is learned while it runs
+LEAST_IN_KERNEL = {"g++": 0.998, "node": 0.998}  # where a stack is copied nevertheless, the same holds
 DEEP = ("g++", "node", "python3")
 
 
@@ -72,7 +72,7 @@ class Complete(harness.Live):
             if done.summary.total >= 1000:
                 break
         self.assertGreater(done.summary.total, 300, done.stderr)
-        self.assert_complete(done.summary, LEAST.get(NAME, 0.999) if BACKEND == "perf" else LEAST_IN_KERNEL)
+        self.assert_complete(done.summary, (LEAST if BACKEND == "perf" else LEAST_IN_KERNEL).get(NAME, 0.999))
         self.assertFalse(done.summary.lost, done.stderr)
         if NAME not in ("python3", "node", "g++", "sqlite3"):
             in_main = self.folded().only(lambda frames: any(frame in ("main", "[truncated]") or is_root(frame) for frame in frames))

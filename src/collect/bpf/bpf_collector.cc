@@ -52,6 +52,14 @@ void limit_rate(BpfOptions& options, Diagnostics& diagnostics) {
   freq_hz = kMostHz;
 }
 
+void limit_depth(BpfOptions& options, Diagnostics& diagnostics) {
+  if (options.max_depth > SAMPLER_MAX_DEPTH)
+    diagnostics.add("max_depth_lowered_for_bpf", Severity::kNotice,
+                    "--max-depth was lowered to 1024, the most that the BPF program walks; --backend perf takes more", 1,
+                    fmt::format("{}", options.max_depth));
+  options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, SAMPLER_MAX_DEPTH);
+}
+
 PerfOptions side_band_options(const BpfOptions& options) {
   PerfOptions perf = options.perf;
   perf.side_band_only = true;
@@ -131,8 +139,8 @@ BpfCollector::~BpfCollector() = default;
 
 Result<std::unique_ptr<BpfCollector>> BpfCollector::make(BpfOptions options) {
   if (auto obstacle = find_bpf_obstacle(read_bpf_machine())) return fail("--backend bpf: " + obstacle->text(), ENOTSUP);
-  options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, SAMPLER_MAX_DEPTH);
   Diagnostics limits;
+  limit_depth(options, limits);
   limit_rate(options, limits);
   auto side = TRY(PerfCollector::make(side_band_options(options)));
   for (const EventSpec& spec : side->events())
