@@ -90,8 +90,7 @@ class Frames(Bpf):
     def test_same_frames_in_processes_that_come_and_go(self):
         load = self.start("sh", "-c", f"while :; do {harness.program('child_20ms')}; done")
         time.sleep(0.1)
-        # Of many processes at once a sample may be paired with a neighbour that has the same pc.
-        counts, _ = self.dual("-a", "4", least=500, most_different=2)
+        counts, _ = self.dual("-a", "4", least=500)
         load.terminate()
         self.assertGreater(counts["bpf-complete"], 0)
         # Where it is shorter it says so: snapshots are bounded, and a machine full of JIT code has no tables.

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <ctime>
 #include <deque>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -258,18 +259,12 @@ Result<void> BpfCollector::start() {
   return side_->start();
 }
 
-void BpfCollector::keep_stack(std::span<const std::byte> record, uint64_t id) {
-  if (told_stacks_.contains(id)) return;
-  auto [it, is_new] = new_stacks_.try_emplace(id);
-  if (is_new) it->second.assign(record.begin(), record.end());
-}
-
 void BpfCollector::take_record(std::span<const std::byte> record) {
   bytes_read_ += record.size();
   records_++;
   const sampler_header* header = header_of(record);
   if (!header) return;
-  if (header->type == SAMPLER_STACK) keep_stack(record, header->stack);
+  if (header->type == SAMPLER_STACK) stacks_.keep(header->stack, header->time_ns, record);
   else if (header->type != SAMPLER_WANT_MODULE) sorter_.push_copy(header->time_ns, record);
   else processes_->make_table(static_cast<uint32_t>(header->stack), static_cast<int32_t>(header->pid));
 }
@@ -279,29 +274,30 @@ void BpfCollector::drain() {
 }
 
 Result<void> BpfCollector::deliver(uint64_t until_ns) {
-  return sorter_.deliver(until_ns, [this](const event::RecordSorter::Item& item) { return deliver_record(item.record); });
+  TRY(sorter_.deliver(until_ns, [this](const event::RecordSorter::Item& item) { return deliver_record(item.record); }));
+  if (!options_.count_only) stacks_.delivered_until(until_ns);
+  return {};
 }
 
 // Before the first event that names it. An id that nobody has described becomes 0.
 Result<void> BpfCollector::describe_stack(uint64_t& id, uint64_t time_ns) {
-  if (id == 0 || told_stacks_.contains(id)) return {};
-  auto it = new_stacks_.find(id);
-  if (it == new_stacks_.end() || !decoder_.decode(it->second, stack_event_)) {
+  StackBook::Stack* known = id ? stacks_.find(id) : nullptr;
+  if (id == 0 || (known && known->is_told)) return {};
+  if (!known || !decoder_.decode(known->record, stack_event_)) {
     diagnostics_.add("bpf_stacks_missing", Severity::kDataLoss, "samples whose stack did not come through the ring buffer");
     id = 0;
     return {};
   }
   auto& stack = std::get<event::StackDef>(stack_event_);
   stack.time_ns = time_ns;
-  size_t believable = processes_->believable(stack.task.pid, seen_ns_of_stack(it->second), time_ns, stack.user_chain);
+  size_t believable = processes_->believable(stack.task.pid, seen_ns_of_stack(known->record), time_ns, stack.user_chain);
   if (believable < stack.user_chain.size()) {
     // The frame itself is right: only what it was unwound by was not. Its caller is in doubt.
     stack.user_chain = stack.user_chain.first(believable + 1);
     stack.user_end = event::WalkEnd::kNoMapping;
   }
-  told_stacks_.insert(id);
   Result<void> told = sink_->on_event(stack_event_);
-  new_stacks_.erase(it);
+  stacks_.tell(*known);
   return told;
 }
 
@@ -325,6 +321,8 @@ Result<void> BpfCollector::deliver_counts(uint64_t now_ns) {
                           count.samples, count.weight, id, key.in_kernel != 0};
     if (delivered) delivered = sink_->on_event(event_);
   });
+  stacks_.delivered_until(last_counts_ns_);  // what was counted until the maps changed places before
+  last_counts_ns_ = now_ns;
   return delivered;
 }
 

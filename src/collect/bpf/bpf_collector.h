@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -16,6 +14,7 @@
 #include "collect/bpf/process_book.h"
 #include "collect/bpf/sampler_object.h"
 #include "collect/bpf/sampler_record.h"
+#include "collect/bpf/stack_book.h"
 #include "collect/perf/perf_collector.h"
 #include "event/event.h"
 #include "event/record_sorter.h"
@@ -52,7 +51,6 @@ class BpfCollector final : public event::Collector {
   Result<void> follow_cpus();
   void drain();
   void take_record(std::span<const std::byte> record);
-  void keep_stack(std::span<const std::byte> record, uint64_t id);
   Result<void> deliver(uint64_t until_ns);
   Result<void> deliver_record(std::span<const std::byte> record);
   Result<void> describe_stack(uint64_t& id, uint64_t time_ns);
@@ -72,12 +70,11 @@ class BpfCollector final : public event::Collector {
   event::RecordSorter sorter_;
   event::EventSink* sink_ = nullptr;
   event::Event event_, stack_event_;
-  std::unordered_map<uint64_t, std::vector<std::byte>> new_stacks_;  // read, and not named by anything delivered yet
-  std::unordered_set<uint64_t> told_stacks_;
+  StackBook stacks_;
   std::vector<int> sampled_cpus_;
   bool wide_ = false, closed_ = false, sampling_ = false;
   int backoff_ms_ = 1;
-  uint64_t bytes_read_ = 0, records_ = 0, sampling_at_ns_ = 0, last_period_ns_ = 0;
+  uint64_t bytes_read_ = 0, records_ = 0, sampling_at_ns_ = 0, last_period_ns_ = 0, last_counts_ns_ = 0;
 };
 
 }  // namespace cprof::collect

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -14,24 +15,29 @@ namespace {
 
 // The thread looks again when the owner has not come for what it holds.
 constexpr int kFullPauseMs = 5;
+constexpr size_t kPieceBytes = 256 * 1024;
 
 size_t padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 }  // namespace
 
 RingReader::~RingReader() {
-  if (thread_) {
-    eventfd_write(stop_.get(), 1);
-    pthread_join(*thread_, nullptr);
-  }
+  stop();
   if (rings_) ring_buffer__free(rings_);
+}
+
+void RingReader::stop() {
+  if (!thread_) return;
+  eventfd_write(stop_.get(), 1);
+  pthread_join(*thread_, nullptr);
+  thread_.reset();
 }
 
 Result<void> RingReader::add(int ring_map) {
   {
     std::lock_guard lock(mutex_);
-    if (!rings_) rings_ = ring_buffer__new(ring_map, &hold, this, nullptr);
-    else if (int error = ring_buffer__add(rings_, ring_map, &hold, this)) return fail("bpf: mapping a ring buffer", -error);
+    if (!rings_) rings_ = ring_buffer__new(ring_map, &on_record, this, nullptr);
+    else if (int error = ring_buffer__add(rings_, ring_map, &on_record, this)) return fail("bpf: mapping a ring buffer", -error);
     if (!rings_) return fail_errno("bpf: mapping a ring buffer");
   }
   return thread_ ? Result<void>() : start_thread();
@@ -66,35 +72,52 @@ void RingReader::read_until_stopped() {
     if (::poll(waits, is_full ? 1 : 2, is_full ? kFullPauseMs : -1) < 0 && errno != EINTR) return;
     if (waits[0].revents) return;
     std::lock_guard lock(mutex_);
-    is_full = held_.size() >= kMostHeldBytes;
+    is_full = held_bytes_ >= kMostHeldBytes;
     if (!is_full) ring_buffer__consume(rings_);
+    tell_behind();
   }
 }
 
-int RingReader::hold(void* self, void* data, size_t size) {
-  std::vector<std::byte>& held = static_cast<RingReader*>(self)->held_;
-  size_t at = held.size();
-  held.resize(at + sizeof(uint64_t) + padded(size));
-  uint64_t length = size;
-  memcpy(&held[at], &length, sizeof(length));
-  memcpy(&held[at + sizeof(length)], data, size);
+int RingReader::on_record(void* self, void* data, size_t size) {
+  static_cast<RingReader*>(self)->hold({static_cast<const std::byte*>(data), size});
   return 0;
+}
+
+void RingReader::hold(std::span<const std::byte> record) {
+  uint64_t length = record.size();
+  size_t needed = sizeof(length) + padded(record.size());
+  if (held_.empty() || held_.back().capacity() - held_.back().size() < needed) held_.emplace_back().reserve(std::max(kPieceBytes, needed));
+  std::vector<std::byte>& piece = held_.back();
+  size_t at = piece.size();
+  piece.resize(at + needed);
+  memcpy(&piece[at], &length, sizeof(length));
+  memcpy(&piece[at + sizeof(length)], record.data(), record.size());
+  held_bytes_ += needed;
+}
+
+void RingReader::tell_behind() {
+  if (behind_) __atomic_store_n(behind_, held_bytes_ >= kMuchHeldBytes ? 1u : 0u, __ATOMIC_RELAXED);
 }
 
 void RingReader::read(const OnRecord& on_record) {
   if (!rings_) return;
+  std::vector<std::vector<std::byte>> taken;
   {
     std::lock_guard lock(mutex_);
     ring_buffer__consume(rings_);
-    taken_.swap(held_);
+    taken.swap(held_);
+    held_bytes_ = 0;
+    tell_behind();
   }
-  for (size_t at = 0; at < taken_.size();) {
-    uint64_t length = 0;
-    memcpy(&length, &taken_[at], sizeof(length));
-    on_record(std::span(taken_).subspan(at + sizeof(length), length));
-    at += sizeof(length) + padded(length);
+  for (std::vector<std::byte>& piece : taken) {
+    for (size_t at = 0; at < piece.size();) {
+      uint64_t length = 0;
+      memcpy(&length, &piece[at], sizeof(length));
+      on_record(std::span(piece).subspan(at + sizeof(length), length));
+      at += sizeof(length) + padded(length);
+    }
+    piece = std::vector<std::byte>();  // its reader copies what it keeps
   }
-  taken_.clear();
 }
 
 }  // namespace cprof::collect

@@ -122,6 +122,8 @@ enum sampler_user_stacks { SAMPLER_USER_NONE = 0, SAMPLER_USER_TABLES, SAMPLER_U
 struct sampler_control {
   uint32_t on;
   uint32_t counts;                /* 0 or 1: which of the two maps is counted into */
+  uint32_t is_behind;             /* the reader holds much that is not looked at yet: no more copies of stacks */
+  uint32_t unused;
 };
 
 enum sampler_record_type {

@@ -129,11 +129,13 @@ Result<void> SamplerObject::map_tables() {
   mappings_ = {static_cast<sampler_mapping*>(TRY(map_memory(map_fd("mappings"), SAMPLER_MAX_MAPPINGS * sizeof(sampler_mapping)))),
                SAMPLER_MAX_MAPPINGS};
   control_ = static_cast<sampler_control*>(TRY(map_memory(map_fd(".data.control"), static_cast<size_t>(sysconf(_SC_PAGESIZE)))));
+  ring_reader_.tell_behind_in(&control_->is_behind);
   return {};
 }
 
 SamplerObject::~SamplerObject() {
   detach_samplers();
+  ring_reader_.stop();
   for (bpf_link* link : tracepoints_) bpf_link__destroy(link);
   for (const Region& region : regions_) munmap(region.address, region.bytes);
   if (object_) bpf_object__close(object_);

@@ -160,7 +160,7 @@ SAMPLER_INLINE int take_budget(struct scratch *scratch, void *ring) {
     scratch->budget_start += seconds * 1000000000ull;
     scratch->budget_used = scratch->budget_used > forgiven ? scratch->budget_used - (uint32_t)forgiven : 0;
   }
-  if (scratch->budget_used < SAMPLER_SNAPSHOTS_AT_ONCE && !holds_more(ring, SAMPLER_RING_BYTES / 2)) {
+  if (scratch->budget_used < SAMPLER_SNAPSHOTS_AT_ONCE && !control.is_behind && !holds_more(ring, SAMPLER_RING_BYTES / 2)) {
     scratch->budget_used++;
     return 1;
   }
