@@ -132,10 +132,11 @@ class Targets(Bpf):
         write = harness.write_text
         write(self.path("input.cc"), "#include <regex>\nint main(int, char** v) { return std::regex_match(v[0], std::regex(\"a*\")); }\n")
         compiler = harness.tool("g++-12", "g++")
-        self.start("sh", "-c", f"while :; do {compiler} -O1 -c {self.path('input.cc')} -o {self.path('input.o')}; done")
+        loop = self.start("sh", "-c", f"while :; do {compiler} -O1 -c {self.path('input.cc')} -o {self.path('input.o')}; done")
         time.sleep(1)
         self.cprof("record", "--backend", "bpf", "-a", "-d", "8", "-F", "999", "-o", self.path("out.folded"),
                    env={**os.environ, "XDG_CACHE_HOME": self.path("cache")})
+        os.killpg(loop.pid, signal.SIGKILL)
         ours = self.folded().of_comm("cc1plus").only(lambda frames: not is_kernel(frames[1]))
         self.assertGreater(ours.total, 300)
         rooted = ours.only(lambda frames: frames[1].startswith(("_start", "_dl_", "[ld-linux", "rtld")))

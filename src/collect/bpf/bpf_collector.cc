@@ -56,7 +56,7 @@ void limit_rate(BpfOptions& options, Diagnostics& diagnostics) {
 void limit_depth(BpfOptions& options, Diagnostics& diagnostics) {
   if (options.max_depth > SAMPLER_MAX_DEPTH)
     diagnostics.add("max_depth_lowered_for_bpf", Severity::kNotice,
-                    "--max-depth was lowered to 1024, the most that the BPF program walks; --backend perf takes more", 1,
+                    "--max-depth was lowered to 4096, the most that the BPF program walks; --backend perf takes more", 1,
                     fmt::format("{}", options.max_depth));
   options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, SAMPLER_MAX_DEPTH);
 }

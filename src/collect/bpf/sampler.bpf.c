@@ -86,14 +86,14 @@ SAMPLER_INLINE void count_sample(const struct sampler_sample *sample) {
 }
 
 SAMPLER_INLINE void take_sample(struct bpf_perf_event_data *context, struct scratch *scratch,
-                                                              void *ring) {
+                                                              void *ring, uint32_t slot) {
   struct task_struct *task = bpf_get_current_task_btf();
   struct sampler_sample *sample = &scratch->sample;
-  begin_walk(scratch, task, sample->header.pid, SLOT_SAMPLE);
-  walk_user(scratch, task, context, SLOT_SAMPLE);
+  begin_walk(scratch, task, sample->header.pid, slot);
+  walk_user(scratch, task, context, slot);
   if (scratch->walk.wants_snapshot && settings.snapshots && take_budget(scratch, ring) && send_snapshot(scratch, context, ring)) return;
   walk_kernel(scratch, context, 0);
-  sample->header.stack = define_stack(scratch, ring, SLOT_SAMPLE);
+  sample->header.stack = define_stack(scratch, ring, slot);
   if (settings.count_only) count_sample(sample);
   else if (bpf_ringbuf_output(ring, sample, sizeof(*sample), wakeup_for(ring))) count(SAMPLER_RING_FULL_SAMPLES);
 }
@@ -101,7 +101,7 @@ SAMPLER_INLINE void take_sample(struct bpf_perf_event_data *context, struct scra
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *context) {
   uint64_t ids = bpf_get_current_pid_tgid();
-  uint32_t tid = (uint32_t)ids, slot = SLOT_SAMPLE;
+  uint32_t tid = (uint32_t)ids, slot = place_of(SLOT_SAMPLE);
   if (!control.on || !is_wanted(tid)) return 0;
   uint64_t now = bpf_ktime_get_ns();
   struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
@@ -119,7 +119,7 @@ int on_sample(struct bpf_perf_event_data *context) {
   sample->metric = settings.metric == SAMPLER_METRIC_BY_COOKIE ? (uint32_t)bpf_get_attach_cookie(context) : settings.metric;
   sample->flags = context->regs.cs & 3 ? 0 : SAMPLER_IN_KERNEL;
   count(SAMPLER_SAMPLES);
-  take_sample(context, scratch, ring);
+  take_sample(context, scratch, ring, slot);
   return settings.let_through;
 }
 
@@ -159,7 +159,7 @@ SAMPLER_INLINE void tell_switch_in(struct sampler_wait *wait, uint32_t pid, uint
 
 SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, bool preempted) {
   uint64_t ids = bpf_get_current_pid_tgid();
-  uint32_t tid = (uint32_t)ids, slot = SLOT_SWITCH;
+  uint32_t tid = (uint32_t)ids, slot = place_of(SLOT_SWITCH);
   if (!tid || !is_wanted_cpu() || !is_wanted(tid)) return;
   struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
   void *ring = ring_of_this_cpu();
@@ -181,12 +181,12 @@ SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, bool pree
     count(SAMPLER_UNTRACED_SWITCHES);
     tell_switch_in(wait, header->pid, tid, wait->woken_ns ? wait->woken_ns : header->time_ns, ring);
   }
-  begin_walk(scratch, task, header->pid, SLOT_SWITCH);
-  walk_user(scratch, task, context, SLOT_SWITCH);
+  begin_walk(scratch, task, header->pid, slot);
+  walk_user(scratch, task, context, slot);
   walk_kernel(scratch, context, 2);  /* without ourselves and who called us */
   struct sampler_switch out = {.header = *header, .flags = preempted ? SAMPLER_PREEMPTED : 0};
   out.header.type = SAMPLER_SWITCH_OUT;
-  out.header.stack = define_stack(scratch, ring, SLOT_SWITCH);
+  out.header.stack = define_stack(scratch, ring, slot);
   if (bpf_ringbuf_output(ring, &out, sizeof(out), wakeup_for(ring))) {
     count(SAMPLER_RING_FULL_SWITCHES);
     return;

@@ -25,8 +25,9 @@
 #define SAMPLER_SENT_SLOTS 65536
 #define SAMPLER_MAX_COUNTS 32768
 
-#define SAMPLER_MAX_DEPTH 1024
+#define SAMPLER_MAX_DEPTH 4096
 #define SAMPLER_MAX_KERNEL 127
+#define SAMPLER_SLOTS 2                  /* of each CPU: what is being made by a program, and by one that interrupts it */
 #define SAMPLER_SNAPSHOT_BYTES 30720
 #define SAMPLER_SNAPSHOTS_PER_SECOND 250   /* and CPU */
 #define SAMPLER_SNAPSHOTS_AT_ONCE 1000     /* while a large table is being made */

@@ -111,6 +111,8 @@ void SamplerObject::fit_to_settings() {
   shrink(settings_.count_only, {"counts_0", "counts_1"});
   shrink(settings_.off_cpu, {"waits"});
   shrink(settings_.filter == SAMPLER_TASKS, {"tasks"});
+  uint32_t cpus = static_cast<uint32_t>(std::clamp(libbpf_num_possible_cpus(), 1, SAMPLER_MAX_CPUS));
+  bpf_map__set_max_entries(bpf_object__find_map_by_name(object_, "scratches"), cpus * SAMPLER_SLOTS);
 }
 
 int SamplerObject::map_fd(const char* name) const { return bpf_object__find_map_fd_by_name(object_, name); }

@@ -37,7 +37,7 @@ struct vma_search {
 };
 
 /* on_switch may be interrupted by on_sample: each has its own. */
-enum slot { SLOT_SAMPLE = 0, SLOT_SWITCH, SLOTS };
+enum slot { SLOT_SAMPLE = 0, SLOT_SWITCH, SLOTS = SAMPLER_SLOTS };
 
 struct scratch {
   struct user_walk walk;                /* first: walk_learn finds the rest by it */
@@ -58,7 +58,17 @@ struct scratch {
     __type(value, type_of_value); \
   } name SEC(".maps")
 
-PERCPU_OF(scratches, SLOTS, struct scratch);
+/* One for each slot of each CPU (place_of); user space makes it as long as there are CPUs. The value of a per-CPU map could
+ * not be so large. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, SLOTS);
+  __type(key, uint32_t);
+  __type(value, struct scratch);
+} scratches SEC(".maps");
+
+SAMPLER_INLINE uint32_t place_of(enum slot slot) { return bpf_get_smp_processor_id() * SLOTS + slot; }
+
 PERCPU_OF(snapshots, 1, struct sampler_snapshot);
 PERCPU_OF(own_stack, 1, uint64_t);
 PERCPU_OF(counters, SAMPLER_COUNTERS, uint64_t);
