@@ -134,13 +134,14 @@ class Targets(Bpf):
         compiler = harness.tool("g++-12", "g++")
         loop = self.start("sh", "-c", f"while :; do {compiler} -O1 -c {self.path('input.cc')} -o {self.path('input.o')}; done")
         time.sleep(1)
-        self.cprof("record", "--backend", "bpf", "-a", "-d", "8", "-F", "999", "-o", self.path("out.folded"),
-                   env={**os.environ, "XDG_CACHE_HOME": self.path("cache")})
+        for least in (0.95, 0.98):  # first without any table made before
+            self.cprof("record", "--backend", "bpf", "-a", "-d", "5", "-F", "999", "-o", self.path("out.folded"),
+                       env={**os.environ, "XDG_CACHE_HOME": self.path("cache")})
+            ours = self.folded().of_comm("cc1plus").only(lambda frames: not is_kernel(frames[1]))
+            self.assertGreater(ours.total, 100)
+            rooted = ours.only(lambda frames: frames[1].startswith(("_start", "_dl_", "[ld-linux", "rtld")))
+            self.assertGreaterEqual(rooted.total, least * ours.total, [frames[:3] for frames, _ in ours.stacks if frames[1] != "_start"][:20])
         os.killpg(loop.pid, signal.SIGKILL)
-        ours = self.folded().of_comm("cc1plus").only(lambda frames: not is_kernel(frames[1]))
-        self.assertGreater(ours.total, 300)
-        rooted = ours.only(lambda frames: frames[1].startswith(("_start", "_dl_", "[ld-linux", "rtld")))
-        self.assertGreaterEqual(rooted.total, 0.98 * ours.total, [frames[:3] for frames, _ in ours.stacks if frames[1] != "_start"][:20])
 
     def test_cgroup(self):
         root = self.path("cgroup")

@@ -162,7 +162,7 @@ TEST(UserWalk, MaxDepthKeepsTheLeafSide) {
   EXPECT_EQ(g_both.walked.frames.size(), 32u);
   expect_equal();
   g_max_depth = SAMPLER_MAX_DEPTH;
-  recurse(1500);
+  recurse(SAMPLER_MAX_DEPTH + 400);
   EXPECT_EQ(g_both.walked.end, SAMPLER_END_MAX_DEPTH);
   EXPECT_EQ(g_both.walked.frames.size(), size_t{SAMPLER_MAX_DEPTH});
 }
