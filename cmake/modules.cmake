@@ -104,19 +104,24 @@ function(cprof_test name)
     TIMEOUT ${CPROF_TEST_TIMEOUT})
 endfunction()
 
-# cprof_bpf_object(module SOURCE file.bpf.c INTO embedding.cc MACRO NAME): compiles a BPF program and has the embedding
-# source take the object in by .incbin, from the path in MACRO (docs/design/0003-bpf-sampler.md says why no skeleton).
+# cprof_bpf_object(module SOURCE file.bpf.c INTO embedding.cc MACRO NAME [OBJECT name] [DEFINITIONS ...]): compiles a BPF
+# program and has the embedding source take the object in by .incbin, from the path in MACRO
+# (docs/design/0003-bpf-sampler.md says why no skeleton). One source may be compiled to several objects.
 function(cprof_bpf_object module)
-  cmake_parse_arguments(ARG "" "SOURCE;INTO;MACRO" "" ${ARGN})
+  cmake_parse_arguments(ARG "" "SOURCE;INTO;MACRO;OBJECT" "DEFINITIONS" ${ARGN})
+  if(NOT ARG_OBJECT)
+    set(ARG_OBJECT ${ARG_SOURCE}.o)
+  endif()
+  list(TRANSFORM ARG_DEFINITIONS PREPEND -D)
   string(REPLACE "/" "_" name ${module})
   set(source ${CMAKE_SOURCE_DIR}/src/${module}/${ARG_SOURCE})
-  set(object ${CMAKE_BINARY_DIR}/${ARG_SOURCE}.o)
+  set(object ${CMAKE_BINARY_DIR}/${ARG_OBJECT})
   add_custom_command(OUTPUT ${object}
     COMMAND ${CPROF_BPF_CLANG} -target bpf -O2 -g -ffreestanding -D__TARGET_ARCH_x86 -Wall -Wextra -Werror
-      -Wno-unused-parameter -I${CMAKE_SOURCE_DIR}/src -I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
+      -Wno-unused-parameter ${ARG_DEFINITIONS} -I${CMAKE_SOURCE_DIR}/src -I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
       -MD -MF ${object}.d -MT ${object} -c ${source} -o ${object}
-    DEPENDS ${source} DEPFILE ${object}.d VERBATIM COMMENT "BPF object ${ARG_SOURCE}")
+    DEPENDS ${source} DEPFILE ${object}.d VERBATIM COMMENT "BPF object ${ARG_OBJECT}")
   set(embedding ${CMAKE_SOURCE_DIR}/src/${module}/${ARG_INTO})
-  set_source_files_properties(${embedding} TARGET_DIRECTORY cprof_${name} PROPERTIES
-    OBJECT_DEPENDS ${object} COMPILE_DEFINITIONS "${ARG_MACRO}=\"${object}\"")
+  set_property(SOURCE ${embedding} TARGET_DIRECTORY cprof_${name} APPEND PROPERTY OBJECT_DEPENDS ${object})
+  set_property(SOURCE ${embedding} TARGET_DIRECTORY cprof_${name} APPEND PROPERTY COMPILE_DEFINITIONS "${ARG_MACRO}=\"${object}\"")
 endfunction()

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tools" / "licences.txt"
 # What an Apache-2.0 program may carry inside when it is linked static; the LGPL ones by the notice in NOTICE.
-FITTING = {"Zlib", "BSD-2-Clause", "BSD-3-Clause", "MIT", "0BSD", "bzip2-1.0.6", "Apache-2.0-with-LLVM-exception",
+FITTING = {"Apache-2.0", "BSL-1.0", "Zlib", "BSD-2-Clause", "BSD-3-Clause", "MIT", "0BSD", "blessing", "bzip2-1.0.6", "Apache-2.0-with-LLVM-exception",
            "LGPL-2.1-or-later", "LGPL-3.0-or-later", "GPL-3.0-with-GCC-exception", "GPL-2.0-with-Linux-syscall-note"}
 # Linked by the compiler driver without being named.
 ALWAYS_LINKED = ["stdc++", "m", "gcc", "c"]

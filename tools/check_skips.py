@@ -73,6 +73,13 @@ def has_offline_switch():
     return os.geteuid() == 0 and os.access(path, os.W_OK)
 
 
+def has_node(least=(20, 19)):
+    if not shutil.which("node"):
+        return False
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout.strip().lstrip("v")
+    return tuple(int(part) for part in version.split(".")[:2]) >= least
+
+
 # What a reason may begin with (a regular expression) and whether this machine has it. The first that fits counts.
 NEEDS = (
     (r"root or CAP_PERFMON|CAP_PERFMON|kernel samples", lambda: opens_event(PERF_TYPE_SOFTWARE, 0)),
@@ -92,6 +99,7 @@ NEEDS = (
     (r"x86[-_]64", lambda: platform.machine() == "x86_64"),
     (r"aarch64", lambda: platform.machine() == "aarch64"),
     (r"(?:two|2) CPUs", lambda: len(os.sched_getaffinity(0)) >= 2),
+    (r"Node 20[.]19", has_node),
     # ./dev setup installs every compiler and linker that a test program needs.
     (r"the test program", lambda: True),
 )

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/benchmarks.md and the sentence of README.md from the raw results, docs/benchmarks/perf.json.
+"""Writes the tables of docs/benchmarks.md and the sentence of README.md from the raw results in docs/benchmarks.
 `--check` (ctest, label lint) fails when a page is not what the results say: no figure in it is typed by hand.
 """
 import json
@@ -7,38 +7,50 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = Path("docs/benchmarks/perf.json")
-BEGIN = "<!-- generated from docs/benchmarks/perf.json by ./dev docs: begin -->\n"
+FOLDER = Path("docs/benchmarks")
 END = "<!-- generated: end -->\n"
 sys.path.insert(0, str(ROOT / "tests/bench"))
+import format_tables  # noqa: E402
 import tables  # noqa: E402
 
-PAGES = {Path("docs/benchmarks.md"): tables.page, Path("README.md"): tables.summary}
+# Results, the page that they go to, and what makes words of them. Results that are not there yet make nothing.
+PARTS = (
+    ("perf.json", Path("docs/benchmarks.md"), tables.page),
+    ("perf.json", Path("README.md"), tables.summary),
+    ("formats.json", Path("docs/benchmarks.md"), format_tables.page),
+)
 
 
-def page_with(text, words):
+def begin_of(results):
+    return f"<!-- generated from {FOLDER / results} by ./dev docs: begin -->\n"
+
+
+def page_with(text, mark, words):
     """The page with its generated part made anew; None when it has no place for one."""
-    before, begin, rest = text.partition(BEGIN)
+    before, begin, rest = text.partition(mark)
     _, end, after = rest.partition(END)
     return before + begin + "\n" + words + "\n" + end + after if begin and end else None
 
 
-def fault_of(page, words, check):
+def fault_of(results, page, words, check):
     """Writes a page, or says why it cannot be or is not up to date."""
-    old = (ROOT / page).read_text()
-    new = page_with(old, words)
+    old, mark = (ROOT / page).read_text(), begin_of(results)
+    new = page_with(old, mark, words)
     if new is None:
-        return f"{page} has no '{BEGIN.strip()}' and '{END.strip()}'"
+        return f"{page} has no '{mark.strip()}' and '{END.strip()}'"
     if not check:
         (ROOT / page).write_text(new)
     elif new != old:
-        return f"{page} is not what {RESULTS} says: run ./dev docs"
+        return f"{page} is not what {FOLDER / results} says: run ./dev docs"
     return None
 
 
 def main():
-    results = json.loads((ROOT / RESULTS).read_text())
-    faults = [fault_of(page, words(results), "--check" in sys.argv) for page, words in PAGES.items()]
+    faults = []
+    for results, page, words in PARTS:
+        path = ROOT / FOLDER / results
+        if path.exists():
+            faults.append(fault_of(results, page, words(json.loads(path.read_text())), "--check" in sys.argv))
     for fault in filter(None, faults):
         print(f"FAIL {fault}")
     return 1 if any(faults) else 0

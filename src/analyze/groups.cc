@@ -12,7 +12,7 @@ using profile::Location;
 using profile::LocationId;
 using profile::Profile;
 
-constexpr std::array<std::string_view, 3> kGranularities = {"functions", "lines", "addresses"};
+constexpr std::array<std::string_view, 4> kGranularities = {"functions", "lines", "addresses", "files"};
 
 StringId path_of(const Profile& profile, const Location& location) {
   return location.mapping.valid() ? profile.mappings[location.mapping.index()].path : StringId();
@@ -42,6 +42,12 @@ Key key_of(const Profile& profile, Granularity granularity, LocationId id, uint1
     key.detail = line;
   }
   if (const Line* named = named_line(profile, id, line)) {
+    const StringId file = profile.functions[named->function.index()].file;
+    if (granularity == Granularity::kFiles) {
+      key.named = file.valid() && file != profile::kNoText;
+      key.owner = key.named ? file.value : 0;
+      return key;
+    }
     key.named = true;
     key.owner = named->function.value;
     if (granularity == Granularity::kLines) key.detail = named->line;
@@ -96,6 +102,11 @@ uint32_t Groups::intern(LocationId id, uint16_t line, profile::RowIndex& index) 
   return group;
 }
 
+std::optional<std::pair<LocationId, uint16_t>> Groups::frame_of(uint32_t group) const {
+  if (group == kUnknown || group == kTruncated) return std::nullopt;
+  return std::pair(rows_[group].location, rows_[group].line);
+}
+
 GroupName Groups::name(uint32_t group) const {
   if (group == kUnknown) return {.text = std::string(profile::kUnknownFrame), .module = {}};
   if (group == kTruncated) return {.text = std::string(profile::kTruncatedFrame), .module = {}};
@@ -113,7 +124,8 @@ GroupName Groups::name(uint32_t group) const {
   }
   const Line& line = profile_.lines_of(row.location)[row.line];
   const profile::Function& function = profile_.functions[line.function.index()];
-  name.text = profile_.text(function.name);
+  name.text = profile_.text(granularity_ == Granularity::kFiles ? function.file : function.name);
+  if (granularity_ == Granularity::kFiles) return name;
   if (by_address)
     name.text =
         fmt::format("{:#x} {}", location.file_address != 0 ? location.file_address : location.address, name.text);

@@ -1,4 +1,4 @@
-// What a row of a table or a node of a tree stands for: a function, a line or an address. Views fold frames into groups
+// What a row of a table or a node of a tree stands for: a function, a line, an address or a source file. Views fold frames into groups
 // by number; names are made only for what is shown.
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyze/frames.h"
@@ -18,12 +19,13 @@ enum class Granularity : uint8_t {
   kFunctions,  // a function of one file; code without names: one group per module
   kLines,      // a function's source line; code without names: one group per module
   kAddresses,  // an address, and each function inlined there
+  kFiles,      // a source file; code without one: one group per module
 };
 std::string_view name_of(Granularity granularity);  // "functions"
 std::optional<Granularity> granularity_from(std::string_view name);
 
 struct GroupName {
-  std::string text;         // "f(int)", "f(int) x.cc:12", "0x4080 f(int)", "[libx.so]"
+  std::string text;         // "f(int)", "f(int) x.cc:12", "0x4080 f(int)", "dir/x.cc", "[libx.so]"
   std::string_view module;  // base name of the mapped file, "" unknown
   profile::FrameKind kind = profile::FrameKind::kUnknown;
   bool is_inlined = false;  // everywhere it was seen
@@ -38,6 +40,8 @@ class Groups {
   uint32_t of(profile::LocationId location, uint16_t line) const { return groups_[first_[location.index()] + line]; }
   size_t size() const { return rows_.size(); }
   GroupName name(uint32_t group) const;
+  // A frame that stands for the group; none for [unknown] and [truncated].
+  std::optional<std::pair<profile::LocationId, uint16_t>> frame_of(uint32_t group) const;
 
  private:
   struct Row {

@@ -32,8 +32,8 @@ SiteTotals sum_by_site(const profile::Profile& profile, const Weights& weights) 
     add_to_site(totals, sample.site, sample.end, weights.of_samples[i]);
   }
   for (size_t i = 0; i < profile.aggregates.size(); ++i) {
-    const profile::CallSiteId site = profile.aggregates[i].site;
-    add(site.valid() ? totals.whole[site.index()] : totals.unknown, weights.of_aggregates[i]);
+    const profile::Aggregate& row = profile.aggregates[i];
+    add_to_site(totals, row.site, row.end, weights.of_aggregates[i]);
   }
   add_off_cpu(profile, weights, totals);
   return totals;

@@ -4,31 +4,13 @@
 
 #include <algorithm>
 
+#include "analyze/site_walk.h"
+
 namespace cprof::analyze {
 namespace {
 
-using profile::CallSiteId;
 using profile::LocationId;
 using profile::Profile;
-
-// Children of each call site as linked lists, for walks without recursion.
-struct SiteTree {
-  std::vector<uint32_t> first_child, next_sibling;
-  std::vector<uint32_t> roots;
-
-  explicit SiteTree(const Profile& profile)
-      : first_child(profile.sites.size(), CallSiteId::kNone), next_sibling(profile.sites.size(), CallSiteId::kNone) {
-    for (uint32_t i = static_cast<uint32_t>(profile.sites.size()); i-- > 0;) {
-      const CallSiteId parent = profile.sites[i].parent;
-      if (!parent.valid()) {
-        roots.push_back(i);
-        continue;
-      }
-      next_sibling[i] = first_child[parent.index()];
-      first_child[parent.index()] = i;
-    }
-  }
-};
 
 template <typename Visit>
 void for_each_group(const Profile& profile, const Groups& groups, uint32_t site, Visit&& visit) {
@@ -39,29 +21,15 @@ void for_each_group(const Profile& profile, const Groups& groups, uint32_t site,
 
 void add_totals(const Profile& profile, const Groups& groups, const SiteTotals& totals, std::vector<TopRow>& rows) {
   const std::vector<int64_t> inclusive = inclusive_by_site(profile, totals);
-  const SiteTree tree(profile);
-  std::vector<uint32_t> open(groups.size()), path;
+  std::vector<uint32_t> open(groups.size());
   auto enter = [&](uint32_t site) {
-    path.push_back(site);
     for_each_group(profile, groups, site, [&](uint32_t group) {
       if (open[group]++ == 0) rows[group].total = add_clamped(rows[group].total, inclusive[site]);
     });
   };
-  auto leave = [&] {
-    for_each_group(profile, groups, path.back(), [&](uint32_t group) { --open[group]; });
-    path.pop_back();
-  };
-  for (uint32_t root : tree.roots) {
-    for (uint32_t next = root; next != CallSiteId::kNone;) {
-      enter(next);
-      next = tree.first_child[next];
-      while (next == CallSiteId::kNone && path.size() > 1) {
-        next = tree.next_sibling[path.back()];
-        leave();
-      }
-    }
-    while (!path.empty()) leave();
-  }
+  walk_sites(profile, enter, [&](uint32_t site) {
+    for_each_group(profile, groups, site, [&](uint32_t group) { --open[group]; });
+  });
 }
 
 }  // namespace

@@ -72,6 +72,17 @@ Result<void> write_fully(int fd, std::span<const std::byte> bytes, const std::st
   return {};
 }
 
+Result<Fd> open_temporary() {
+  const char* given = getenv("TMPDIR");
+  const std::string folder = given && *given ? given : "/tmp";
+  if (Fd fd(open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)); fd) return fd;
+  std::string name = folder + "/cprof-XXXXXX";  // a file system that has no unnamed files
+  Fd fd(mkostemp(name.data(), O_CLOEXEC));
+  if (!fd) return fail_errno(folder);
+  unlink(name.c_str());
+  return fd;
+}
+
 Result<OutputFile> OutputFile::create(const std::string& path) {
   OutputFile out;
   out.path_ = path;
@@ -91,7 +102,7 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
     return out;
   }
   out.temporary_ = path + ".tmp." + std::to_string(getpid());
-  out.fd_ = Fd(open(out.temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  out.fd_ = Fd(open(out.temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!out.fd_) {
     int error = errno;
     out.temporary_.clear();

@@ -24,6 +24,9 @@ Result<void> read_exactly_at(int fd, uint64_t offset, std::span<std::byte> into,
 
 Result<void> write_fully(int fd, std::span<const std::byte> bytes, const std::string& name_for_errors);
 
+// An unnamed file of TMPDIR or /tmp: for what must be read or written in any order on its way to or from a pipe.
+Result<Fd> open_temporary();
+
 // Where an output goes. A regular file is written to "NAME.tmp.PID" beside it and renamed by commit(); pipes, devices
 // and "-" (stdout) are written directly. Destroyed without commit(), the temporary file is removed.
 class OutputFile {
@@ -39,6 +42,8 @@ class OutputFile {
   Result<void> write(std::string_view text);
   Result<void> flush();
   Result<void> commit();
+  // For formats that write in any order: the temporary file itself, to be used instead of write(). -1: written directly.
+  int regular_fd() const { return temporary_.empty() ? -1 : fd_.get(); }
 
   const std::string& path() const { return path_; }
   uint64_t bytes_written() const { return bytes_written_; }

@@ -31,8 +31,8 @@ inline Error in_context(std::string context, Error error) {
 }
 
 namespace detail {
-template <typename T>
-T take(Result<T>& result) {
+template <typename T, typename E>
+T take(std::expected<T, E>& result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 [[noreturn]] void check_failed(const char* expression, const char* file, int line);

@@ -4,10 +4,10 @@
 
 #include <memory>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/text_hash.h"
 
 namespace cprof {
 
@@ -24,13 +24,20 @@ class StringTable {
   size_t size() const { return texts_.size(); }
 
  private:
+  struct Slot {
+    uint32_t tag = 0;  // of the text's hash
+    StringId id{};     // invalid: free
+  };
+
   std::string_view store(std::string_view text);
+  void grow();
 
   std::vector<std::unique_ptr<char[]>> chunks_;
   size_t chunk_left_ = 0;
   char* chunk_next_ = nullptr;
   std::vector<std::string_view> texts_;
-  std::unordered_map<std::string_view, StringId> index_;
+  TextHasher hasher_;
+  std::vector<Slot> slots_;  // linear probing, a power of two
 };
 
 }  // namespace cprof

@@ -1,52 +1,79 @@
-// cprof convert: any input format to any output format.
+// cprof convert: any input format to any output format; several inputs become one profile, filters leave things out.
 #include <fmt/format.h>
 
+#include "analyze/coarsen.h"
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "load/load.h"
+#include "profile/merge.h"
 
 namespace cprof::cli {
 namespace {
 
-Result<void> convert(const std::string& input, const std::string& input_format, const OutputArguments& output,
-                     const NamingArguments& naming) {
+struct ConvertArguments {
+  std::vector<std::string> inputs;
+  std::string input_format, granularity;
+  profile::MergeOptions merge;
+  OutputArguments output;
+  NamingArguments naming;
+  FilterArguments filters;
+};
+
+void say_merge_notes(const Diagnostics& diagnostics) {
+  for (const auto& [name, entry] : diagnostics.entries()) {
+    if (!name.starts_with("merge_")) continue;
+    const std::string more = entry.count > 1 ? fmt::format(" and {} more", entry.count - 1) : "";
+    say(fmt::format("cprof: {}: {}{}", entry.description, entry.example, more));
+  }
+}
+
+Result<profile::Profile> load_inputs(const ConvertArguments& a) {
   load::Options options;
-  options.format_name = input_format;
-  naming.apply_to(options.pipeline);
-  auto outputs = TRY(output.outputs());
-  profile::Profile profile = TRY(load::load_profile(input, options));
-  for (const auto& [name, entry] : profile.diagnostics.entries())
-    if (entry.severity >= Severity::kError) say(fmt::format("cprof: {}: {} ({})", input, entry.description, entry.count));
-  return session::write_outputs(profile, outputs, output.write_options());
+  options.format_name = a.input_format;
+  TRY(a.naming.apply_to(options));
+  std::vector<profile::MergeInput> inputs;
+  for (const std::string& path : a.inputs) {
+    profile::Profile profile = TRY(load::load_profile(path, options));
+    say_losses(profile.diagnostics, path, Severity::kError);
+    if (a.inputs.size() == 1) return profile;
+    inputs.push_back({std::move(profile), path});
+  }
+  profile::Profile merged = profile::merge(std::move(inputs), a.merge);
+  say_merge_notes(merged.diagnostics);
+  return merged;
+}
+
+Result<void> convert(const ConvertArguments& a, const analyze::Filters& filters) {
+  const auto outputs = TRY(a.output.outputs());
+  profile::Profile profile = TRY(load_inputs(a));
+  profile = TRY(apply_filters(std::move(profile), filters));
+  if (!a.granularity.empty()) profile = analyze::coarsened(profile, *analyze::granularity_from(a.granularity));
+  return session::write_outputs(profile, outputs, a.output.write_options());
 }
 
 }  // namespace
 
 int convert_main(std::vector<std::string> arguments) {
-  std::vector<std::string> inputs;
-  std::string input_format;
-  OutputArguments output;
-  NamingArguments naming;
-  CLI::App app("Converts a profile: any input format to any output format.", "cprof convert");
-  app.add_option("input", inputs, "profile to read, '-' is stdin")->required();
-  app.add_option("--input-format", input_format, "input format by name, over what its bytes say");
-  output.add_to(app, true);
-  naming.add_to(app);
-  naming.add_kallsyms_to(app);
+  ConvertArguments a;
+  CLI::App app("Converts profiles: any input format to any output format; several inputs become one.", "cprof convert");
+  app.add_option("input", a.inputs, "profiles to read, '-' is stdin")->required();
+  app.add_option("--input-format", a.input_format, "input format by name, over what its bytes say");
+  app.add_flag("--all-metrics", a.merge.keep_all_metrics, "of several inputs, keep metrics that not all of them have");
+  app.add_flag("--label-scopes", a.merge.label_scopes, "of several inputs, label each untimed value with its file's name");
+  a.output.add_to(app, true);
+  a.filters.add_to(app);
+  add_granularity(app, a.granularity, "fold frames into functions, lines, addresses or files, and call them so");
+  a.naming.add_to(app);
+  a.naming.add_elsewhere_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;
-  if (output.paths.empty()) {
+  if (a.output.paths.empty()) {
     say("cprof: convert needs -o FILE (see 'cprof convert --help')");
     return kWrongUsage;
   }
-  if (inputs.size() > 1) {
-    say("cprof: convert: merging several inputs is not supported yet");
-    return kWrongUsage;
-  }
-  if (auto bad = output.outputs(); !bad) {
-    fail_with(bad.error());
-    return kWrongUsage;
-  }
-  auto done = convert(inputs[0], input_format, output, naming);
+  if (auto bad = a.output.outputs(); !bad) return wrong_usage(bad.error());
+  const auto filters = a.filters.filters();
+  if (!filters) return wrong_usage(filters.error());
+  auto done = convert(a, *filters);
   return done ? kDone : fail_with(done.error());
 }
 

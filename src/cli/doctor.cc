@@ -137,8 +137,8 @@ Finding check_rate() {
 
 Finding check_bpf() {
   auto obstacle = collect::find_bpf_obstacle(collect::read_bpf_machine());
-  if (obstacle) return {Level::kNote, "eBPF backend", fmt::format("cannot be used: {}", obstacle->reason), obstacle->mend};
-  return {Level::kGood, "eBPF backend", "works here, with --backend bpf", ""};
+  if (obstacle) return {Level::kNote, "eBPF backend", fmt::format("not used: {}", obstacle->reason), obstacle->mend};
+  return {Level::kGood, "eBPF backend", "used unless --backend perf is given", ""};
 }
 
 Finding check_debug_files() {

@@ -16,6 +16,11 @@ constexpr Verb kVerbs[] = {
     {"perf", "record --backend perf", perf_main},
     {"report", "a profile as text: summary, top functions, call tree", report_main},
     {"convert", "any input format to any output format", convert_main},
+    {"diff", "two profiles: what got slower and faster", diff_main},
+    {"annotate", "source and instructions of a function with their shares", annotate_main},
+    {"sql", "profiles as tables: SQL over any input, interactive or -q", sql_main},
+    {"view", "the page: flame graph, table, timeline, source, SQL", view_main},
+    {"symbolize", "give names to a recording that was made without them", symbolize_main},
     {"doctor", "what this machine allows, and how to mend what it does not", doctor_main},
 };
 

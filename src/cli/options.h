@@ -9,8 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "analyze/filters.h"
+#include "analyze/groups.h"
 #include "base/result.h"
 #include "format/format.h"
+#include "load/load.h"
 #include "pipeline/pipeline.h"
 #include "session/record.h"
 
@@ -33,11 +36,32 @@ struct NamingArguments {
   std::string demangle = "full";
   bool no_inline = false;
   std::string kallsyms;  // "": this machine's, when it is the recording's kernel
+  std::string root, debuginfod;  // debuginfod: "" not asked for, "true" the environment's servers, else servers
+  std::vector<std::string> debug_directories;
 
   void add_to(CLI::App& app);
-  void add_kallsyms_to(CLI::App& app);  // for verbs that read recordings
-  void apply_to(pipeline::Options& options) const;
+  void add_elsewhere_to(CLI::App& app);  // for verbs that read recordings, of other machines too
+  bool names_sources() const { return !root.empty() || !debuginfod.empty() || !debug_directories.empty(); }
+  // What cannot be used is an error.
+  Result<void> apply_to(pipeline::Options& options) const;
+  Result<void> apply_to(load::Options& options) const;
 };
+
+// What to leave out of a profile; docs/filters.md.
+struct FilterArguments {
+  std::vector<std::string> focus, ignore, hide, threads, processes, labels;
+  std::string show_from, time;
+
+  void add_to(CLI::App& app);
+  // A bad expression, time or label is wrong usage.
+  Result<analyze::Filters> filters() const;
+};
+
+// Without what the filters leave out. Nothing left is an error.
+Result<profile::Profile> apply_filters(profile::Profile profile, const analyze::Filters& filters);
+
+// --granularity of views and of convert.
+void add_granularity(CLI::App& app, std::string& granularity, const std::string& description);
 
 // "10", "16K", "1M", "2G" as bytes.
 Result<uint64_t> parse_bytes(const std::string& text);

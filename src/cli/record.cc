@@ -12,7 +12,7 @@
 namespace cprof::cli {
 namespace {
 
-constexpr const char* kDefaultOutput = "profile.pb.gz";
+constexpr const char* kDefaultOutput = "profile.cprof";
 
 // What record promises for later versions: each is refused by name, never ignored.
 struct Planned {
@@ -52,7 +52,7 @@ void add_sampling_options(CLI::App& app, RecordArguments& a) {
   app.add_option("-d,--duration", a.duration, "stop after this many seconds");
   app.add_option("--delay", a.delay, "start sampling after this many seconds");
   app.add_flag("-g", a.ignored_g, "accepted: stacks are always recorded");
-  app.add_option("--backend", a.backend, "how to sample: in the kernel (bpf) or by perf events; auto: perf")->check(CLI::IsMember({"auto", "bpf", "perf"}));
+  app.add_option("--backend", a.backend, "how to sample: in the kernel (bpf) or by perf events; auto: bpf where it can")->check(CLI::IsMember({"auto", "bpf", "perf"}));
   app.add_option("--unwind", a.unwind, "user stacks by unwind tables or by frame pointers")
       ->check(CLI::IsMember({"auto", "dwarf", "fp"}));
   app.add_option("--stack-size", a.stack_size, "bytes of stack per sample, or 'auto' (16,384, and 65,528 when that cuts stacks)");
@@ -211,7 +211,8 @@ Result<session::RecordOptions> to_session(RecordArguments& a) {
   options.raw_path = a.raw_path;
   options.pipeline.max_depth = a.max_depth;
   options.pipeline.symbolize = !a.no_symbolize;
-  a.naming.apply_to(options.pipeline);
+  if (a.no_symbolize && a.naming.names_sources()) return fail("--no-symbolize: nothing is looked up; leave out --debuginfod and --debug-dir");
+  TRY(a.naming.apply_to(options.pipeline));
   if (a.output.paths.empty()) a.output.paths.push_back(kDefaultOutput);
   options.outputs = TRY(a.output.outputs());
   options.write = a.output.write_options();

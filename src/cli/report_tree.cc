@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analyze/call_tree.h"
+#include "analyze/shares.h"
 #include "cli/report_view.h"
 #include "cli/text_layout.h"
 
@@ -52,10 +53,17 @@ class TreeText {
       : weights_(weights),
         options_(options),
         groups_(profile, options.granularity),
-        tree_(call_tree(profile, groups_, analyze::sum_by_site(profile, weights))) {}
+        tree_(call_tree(profile, groups_, analyze::sum_by_site(profile, weights))),
+        sizes_(tree_.nodes.size()) {
+    for (size_t i = sizes_.size(); i-- > 0;) {
+      const int64_t self = std::max(tree_.nodes[i].self, -INT64_MAX);
+      sizes_[i] = analyze::add_clamped(sizes_[i], std::abs(self));
+      if (i != 0) sizes_[tree_.nodes[i].parent] = analyze::add_clamped(sizes_[tree_.nodes[i].parent], sizes_[i]);
+    }
+  }
 
   std::string text() {
-    const ValueScale scale(weights_.total, weights_.unit);
+    const ValueScale scale(whole_, weights_.unit);
     out_ = fmt::format("call tree: {}, {} in all\n\n    total     self\n", printable(weights_.title),
                        scale.text(weights_.total));
     push_children(0, Guides(), 1);
@@ -74,13 +82,13 @@ class TreeText {
 
  private:
   double share(int64_t value) const {
-    return weights_.total == 0 ? 0 : static_cast<double>(value) / static_cast<double>(weights_.total);
+    return whole_ == 0 ? 0 : static_cast<double>(value) / static_cast<double>(whole_);
   }
 
   std::vector<uint32_t> shown_children(uint32_t node) const {
     std::vector<uint32_t> shown;
     for (uint32_t child : tree_.children(node))
-      if (std::abs(share(tree_.nodes[child].total)) >= options_.min_share) shown.push_back(child);
+      if (std::abs(share(sizes_[child])) >= options_.min_share) shown.push_back(child);
     return shown;
   }
 
@@ -139,9 +147,11 @@ class TreeText {
   }
 
   const Weights& weights_;
+  const int64_t whole_ = analyze::whole_of(weights_);
   const ViewOptions& options_;
   Groups groups_;
   CallTree tree_;
+  std::vector<int64_t> sizes_;  // by node: what lies below, whatever its sign; a net of 0 may hide a lot
   std::vector<Pending> todo_;
   uint64_t hidden_ = 0;
   bool is_cut_ = false;

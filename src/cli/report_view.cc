@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "analyze/quality.h"
+#include "analyze/shares.h"
 #include "analyze/site_totals.h"
 #include "analyze/top.h"
 #include "analyze/waits.h"
@@ -95,13 +96,14 @@ class Summary {
   void add_samples() {
     if (!is_recording()) return add_values();
     std::string text = number(quality_.samples);
-    if (!p_.timed()) text += ", counted without times,";
     const bool has_waits = !p_.off_cpu.empty() && analyze::find_metric(p_, profile::kOffCpuMetric).valid();
-    if (p_.metrics.size() == (has_waits ? 2 : 1)) text += fmt::format(" of {}", printable(p_.text(p_.metrics[0].name)));
+    const bool has_counts = !p_.timed() && p_.metrics.size() > 1;  // the last is the number of samples
+    if (p_.metrics.size() == (has_waits || has_counts ? 2 : 1)) text += fmt::format(" of {}", printable(p_.text(p_.metrics[0].name)));
     if (p_.run.sampling_interval_ns != 0)
       text += fmt::format(" at {:.0f} Hz", 1e9 / static_cast<double>(p_.run.sampling_interval_ns));
     if (p_.run.end_ns > p_.run.start_ns)
       text += fmt::format(" in {}", duration_text(static_cast<double>(p_.run.end_ns - p_.run.start_ns)));
+    if (!p_.timed()) text += ", counted without times";
     text += fmt::format("; {}, {}", count_of(p_.threads.size(), "thread", "threads"),
                         count_of(p_.processes.size(), "process", "processes"));
     line("samples", text);
@@ -150,7 +152,15 @@ class Summary {
     for (const profile::Metric& m : p_.metrics)
       names +=
           fmt::format("{}{} ({})", names.empty() ? "" : ", ", printable(p_.text(m.name)), printable(p_.text(m.unit)));
-    line("values", fmt::format("{} of {}, without times", number(p_.aggregates.size()), names));
+    const bool is_of_slices = !p_.slices.empty();
+    if (is_of_slices) {
+      const uint64_t length = p_.run.end_ns - std::min(p_.run.end_ns, p_.run.start_ns);
+      line("slices", fmt::format("{} in {}; {} marks, {} counter values", number(p_.slices.size()),
+                                 duration_text(static_cast<double>(length)), number(p_.marks.size()),
+                                 number(p_.counters.size())));
+    }
+    line("values", fmt::format("{} of {}, {}", number(p_.aggregates.size()), names,
+                               is_of_slices ? "the slices' own time" : "without times"));
   }
 
   void add_losses() {
@@ -170,8 +180,9 @@ class Summary {
 
   void add_stacks() {
     if (quality_.unwound != 0)
-      line("stacks complete", fmt::format("{} ({} of {})", complete_percent(),
-                                          number(quality_.unwound - quality_.incomplete), number(quality_.unwound)));
+      line("stacks complete", fmt::format("{} ({} of {}), {}", complete_percent(),
+                                          number(quality_.unwound - quality_.incomplete), number(quality_.unwound),
+                                          incomplete_text()));
     std::vector<size_t> ends(quality_.by_end.size());
     std::iota(ends.begin(), ends.end(), size_t{0});
     std::ranges::stable_sort(ends, std::ranges::greater{}, [&](size_t e) { return quality_.by_end[e]; });
@@ -185,6 +196,11 @@ class Summary {
     if (quality_.without_stack != 0)
       line("without a stack", fmt::format("{} ({}), counted on [unknown]", number(quality_.without_stack),
                                           percent(share_of(quality_.without_stack, quality_.samples))));
+  }
+
+  std::string incomplete_text() const {
+    if (quality_.incomplete == 0) return "0 incomplete";
+    return fmt::format("{} incomplete ({})", number(quality_.incomplete), percent(share_of(quality_.incomplete, quality_.unwound)));
   }
 
   // 100 % is said only of all: one stack in a million that is cut must not vanish in rounding.
@@ -294,7 +310,7 @@ class Summary {
   std::string out_;
 };
 
-constexpr std::string_view kRowNames[] = {"function", "line", "address"};
+constexpr std::string_view kRowNames[] = {"function", "line", "address", "file"};
 
 struct TopColumns {
   size_t self = 4, total = 5, name = 0, module = 6;
@@ -346,10 +362,17 @@ Result<Weights> view_weights(const Profile& profile, analyze::WeightSelection::K
   return analyze::sample_weights(profile, selection);
 }
 
+std::string render_filter_note(const Weights& all, const Weights& shown) {
+  const ValueScale scale(all.total, all.unit);
+  return fmt::format("filters leave {} of {} {} ({})\n", scale.text(shown.total), scale.text(all.total),
+                     printable(all.title), percent(share(shown.total, all.total)));
+}
+
 std::string render_top(const Profile& profile, const Weights& weights, const ViewOptions& options) {
   const Groups groups(profile, options.granularity);
   const std::vector<TopRow> rows = analyze::top_functions(profile, groups, analyze::sum_by_site(profile, weights));
-  const ValueScale scale(weights.total, weights.unit);
+  const int64_t whole = analyze::whole_of(weights);
+  const ValueScale scale(whole, weights.unit);
   const size_t shown = std::min(options.max_rows, rows.size());
   std::vector<std::string> selves, totals;
   std::vector<GroupName> names;
@@ -370,16 +393,16 @@ std::string render_top(const Profile& profile, const Weights& weights, const Vie
     listed = analyze::add_clamped(listed, rows[i].self);
     const std::string module = shortened(printable(names[i].module), columns.module);
     out += fmt::format(" {} {}   {} {}   {}{}{}\n", right_aligned(selves[i], columns.self),
-                       right_aligned(percent(share(rows[i].self, weights.total)), 8),
+                       right_aligned(percent(share(rows[i].self, whole)), 8),
                        right_aligned(totals[i], columns.total),
-                       right_aligned(percent(share(rows[i].total, weights.total)), 8),
+                       right_aligned(percent(share(rows[i].total, whole)), 8),
                        module.empty() ? shortened(names[i].text, columns.name)
                                       : padded(shortened(names[i].text, columns.name), columns.name),
                        module.empty() ? "" : "  ", module);
   }
   if (rows.size() > shown)
     out += fmt::format("\n and {} more, {} of the total\n", count_of(rows.size() - shown, "row", "rows"),
-                       percent(1 - share(listed, weights.total)));
+                       percent(1 - share(listed, whole)));
   return out;
 }
 

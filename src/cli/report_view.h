@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyze/groups.h"
+#include "analyze/pattern.h"
 #include "analyze/weights.h"
 #include "base/result.h"
 #include "profile/profile.h"
@@ -36,9 +37,16 @@ struct ViewOptions {
   size_t columns = 100;
 };
 
+// The values that a view shows, and what they were before the filters.
+std::string render_filter_note(const analyze::Weights& all, const analyze::Weights& shown);
+
 std::string render_top(const profile::Profile& profile, const analyze::Weights& weights,
                        const ViewOptions& options = {});
 std::string render_tree(const profile::Profile& profile, const analyze::Weights& weights,
+                        const ViewOptions& options = {});
+
+// Callers and callees of the functions (lines, ...) that the expression finds; "" when it finds none.
+std::string render_peek(const profile::Profile& profile, const analyze::Weights& weights, const analyze::Pattern& pattern,
                         const ViewOptions& options = {});
 
 }  // namespace cprof::cli

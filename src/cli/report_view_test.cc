@@ -79,7 +79,7 @@ TEST_F(ReportView, SummaryOfAWholeRun) {
   const std::string text = render_summary(b.take(), {.outputs = {"out.pftrace", "my out.folded"}});
   EXPECT_TRUE(has(text, "samples:          100 of cpu-clock at 1000 Hz in 2.00 s; 1 thread, 1 process\n")) << text;
   EXPECT_TRUE(has(text, "lost:             0\n"));
-  EXPECT_TRUE(has(text, "stacks complete:  100.0 % (100 of 100)\n"));
+  EXPECT_TRUE(has(text, "stacks complete:  100.0 % (100 of 100), 0 incomplete\n"));
   EXPECT_TRUE(has(text, "frames unnamed:   0.0 % (0 of 200)\n"));
   EXPECT_TRUE(has(text, "   60.0 %    60.0 %  work  app\n"));
   EXPECT_TRUE(has(text, "hottest functions, by samples of cpu-clock"));
@@ -94,7 +94,7 @@ TEST_F(ReportView, IncompleteStacksHaveNumberShareReasonAndMend) {
   samples(2, {at("f")}, StackEnd::kNoUnwindInfo);
   samples(10, {at("kthread", FrameKind::kKernel)}, StackEnd::kNotUnwound);
   const std::string text = render_summary(b.take());
-  EXPECT_TRUE(has(text, "stacks complete:  90.0 % (90 of 100)\n  truncated-snapshot: 8 (8.0 %): ")) << text;
+  EXPECT_TRUE(has(text, "stacks complete:  90.0 % (90 of 100), 10 incomplete (10.0 %)\n  truncated-snapshot: 8 (8.0 %): ")) << text;
   EXPECT_TRUE(has(text, "--stack-size"));
   EXPECT_TRUE(has(text, "  no-unwind-info: 2 (2.0 %): "));
   EXPECT_LT(text.find("truncated-snapshot"), text.find("no-unwind-info"));
@@ -104,7 +104,7 @@ TEST_F(ReportView, IncompleteStacksHaveNumberShareReasonAndMend) {
 TEST_F(ReportView, OneIncompleteStackOfManyIsNotRoundedAway) {
   samples(99'999, {at("main")});
   samples(1, {at("f")}, StackEnd::kBadPc);
-  EXPECT_TRUE(has(render_summary(b.take()), "stacks complete:  99.9 % (99,999 of 100,000)\n  bad-pc: 1 (0.0 %): "));
+  EXPECT_TRUE(has(render_summary(b.take()), "stacks complete:  99.9 % (99,999 of 100,000), 1 incomplete (0.0 %)\n  bad-pc: 1 (0.0 %): "));
 }
 
 TEST_F(ReportView, LossesAndNotesAreSaid) {

@@ -29,6 +29,32 @@ size_t code_point_length(std::string_view text) {
   return is_overlong || is_control || is_no_character ? 0 : length;
 }
 
+// Unicode's East Asian Width W and F, and pictures, in rough blocks; first and last of each.
+constexpr std::pair<uint32_t, uint32_t> kWide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},   {0xac00, 0xd7a3},
+                                                   {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},
+                                                   {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
+constexpr std::pair<uint32_t, uint32_t> kCombining[] = {{0x300, 0x36f}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x20d0, 0x20ff},
+                                                        {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+
+bool is_in(std::span<const std::pair<uint32_t, uint32_t>> ranges, uint32_t code) {
+  return std::ranges::any_of(ranges, [code](const auto& range) { return code >= range.first && code <= range.second; });
+}
+
+struct Character {
+  size_t bytes, columns;
+};
+
+// Of text that may not be well-formed: then a byte is a character.
+Character character_at(std::string_view text, size_t at) {
+  const auto lead = static_cast<unsigned char>(text[at]);
+  if (lead < 0xc2) return {1, 1};
+  const size_t length = code_point_length(text.substr(at));
+  if (length < 2) return {1, 1};
+  uint32_t code = lead & (0x7fu >> length);
+  for (size_t i = 1; i < length; ++i) code = code << 6 | (static_cast<unsigned char>(text[at + i]) & 0x3f);
+  return {length, is_in(kWide, code) ? size_t{2} : is_in(kCombining, code) ? size_t{0} : size_t{1}};
+}
+
 struct Scale {
   double from;  // values of at least this
   double divisor;
@@ -54,7 +80,9 @@ std::string scaled(double value, std::span<const Scale> scales) {
 }  // namespace
 
 size_t columns_of(std::string_view text) {
-  return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+  size_t columns = 0;
+  for (size_t at = 0; at < text.size(); at += character_at(text, at).bytes) columns += character_at(text, at).columns;
+  return columns;
 }
 
 std::string printable(std::string_view text) {
@@ -76,15 +104,15 @@ std::string shortened(std::string_view text, size_t columns) {
   if (columns_of(text) <= columns) return std::string(text);
   if (columns < 3) return std::string(columns, '.');
   const size_t head = columns / 2, tail = columns - head - 1;
-  auto step = [&](size_t at, size_t count) {
-    for (; count > 0; --count) {
-      ++at;
-      while (at < text.size() && (text[at] & 0xc0) == 0x80) ++at;
-    }
-    return at;
-  };
-  const size_t tail_from = step(0, columns_of(text) - tail);
-  return fmt::format("{}…{}", text.substr(0, step(0, head)), text.substr(tail_from));
+  size_t head_end = 0, head_columns = 0;
+  for (; head_end < text.size(); head_end += character_at(text, head_end).bytes) {
+    head_columns += character_at(text, head_end).columns;
+    if (head_columns > head) break;
+  }
+  size_t tail_from = 0;
+  for (size_t left = columns_of(text); left > tail; tail_from += character_at(text, tail_from).bytes)
+    left -= character_at(text, tail_from).columns;
+  return fmt::format("{}…{}", text.substr(0, head_end), text.substr(tail_from));
 }
 
 std::string padded(std::string_view text, size_t columns) {

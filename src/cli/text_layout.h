@@ -1,4 +1,5 @@
-// Text for terminals: numbers, names cut in the middle, wrapped paragraphs. Widths are in columns (one per code point).
+// Text for terminals: numbers, names cut in the middle, wrapped paragraphs. Widths are in columns: two for the wide
+// characters of East Asia and for pictures, none for marks that combine with the character before them.
 // Names come from files that others control: nothing here lets a control character through.
 #pragma once
 

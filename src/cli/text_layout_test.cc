@@ -28,6 +28,14 @@ TEST(TextLayout, LongNamesLoseTheirMiddle) {
   EXPECT_EQ(shortened("abcdef", 2), "..");
 }
 
+TEST(TextLayout, WideCharactersTakeTwoColumns) {
+  EXPECT_EQ(columns_of("日本"), 4u);
+  EXPECT_EQ(columns_of("e\xcc\x81"), 1u) << "a combining accent";
+  EXPECT_EQ(padded("日", 4), "日  ");
+  EXPECT_EQ(shortened("日本語日本語", 7), "日…語");
+  EXPECT_LE(columns_of(shortened("日本語日本語", 8)), 8u);
+}
+
 TEST(TextLayout, Numbers) {
   EXPECT_EQ(grouped(0), "0");
   EXPECT_EQ(grouped(999), "999");

@@ -11,6 +11,19 @@ int fail_with(const Error& error) {
   return kFailed;
 }
 
+int wrong_usage(const Error& error) {
+  fail_with(error);
+  return kWrongUsage;
+}
+
+void say_losses(const Diagnostics& diagnostics, std::string_view input, Severity least) {
+  for (const auto& [name, entry] : diagnostics.entries()) {
+    if (entry.severity < least) continue;
+    std::string example = entry.example.empty() ? "" : fmt::format(", as {}", entry.example);
+    say(fmt::format("cprof: {}: {} ({}{})", input, entry.description, entry.count, example));
+  }
+}
+
 void say(std::string_view text) { fmt::print(stderr, "{}\n", text); }
 
 }  // namespace cprof::cli

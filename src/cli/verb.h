@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "base/result.h"
 
 namespace cprof::cli {
@@ -21,11 +22,19 @@ struct Verb {
 int record_main(std::vector<std::string> arguments);
 int perf_main(std::vector<std::string> arguments);  // record --backend perf
 int convert_main(std::vector<std::string> arguments);
+int diff_main(std::vector<std::string> arguments);
+int annotate_main(std::vector<std::string> arguments);
 int report_main(std::vector<std::string> arguments);
+int sql_main(std::vector<std::string> arguments);
+int view_main(std::vector<std::string> arguments);
+int symbolize_main(std::vector<std::string> arguments);
 int doctor_main(std::vector<std::string> arguments);
 
 // "cprof: message" on stderr; gives kFailed.
 int fail_with(const Error& error);
+int wrong_usage(const Error& error);  // the same, and gives kWrongUsage
 void say(std::string_view text);  // a line on stderr
+// A line for each kind of loss that is at least so severe.
+void say_losses(const Diagnostics& diagnostics, std::string_view input, Severity least);
 
 }  // namespace cprof::cli

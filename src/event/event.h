@@ -51,6 +51,7 @@ struct SessionInfo {
   uint64_t start_realtime_ns = 0;      // CLOCK_REALTIME at start_ns
   bool has_switches = false;           // SwitchOut/SwitchIn records are complete, so on-CPU time is exact
   bool has_off_cpu = false;            // waits are wanted: with their stacks where the source could take them
+  uint64_t stacks_repeat_ns = 0;       // not 0: a StackDef that is still used comes again within this time
   bool has_kernel_stacks = false;
   std::string kernel_stacks_missing;   // why not, one plain line; empty when has_kernel_stacks
 };

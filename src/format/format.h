@@ -42,6 +42,16 @@ struct Input {
   bool seekable = false;              // fd can be read again from its start; head is a copy then
 };
 
+// A file of a recording that goes on: what was committed is there whole, however the program ends. It is made by the
+// first commit and stays; its last form is written by FormatInfo::write.
+class GrowingFile {
+ public:
+  virtual ~GrowingFile() = default;
+  // Puts what is new. losses: all so far, in place of the profile's own. is_renumbered: rows have other numbers than at
+  // the last commit, so everything is put anew.
+  virtual Result<void> commit(const profile::Profile& so_far, const Diagnostics& losses, bool is_renumbered) = 0;
+};
+
 struct FormatInfo {
   std::string_view name;              // "folded": for --format
   std::string_view title;             // "FlameGraph folded stacks"
@@ -51,6 +61,8 @@ struct FormatInfo {
   Result<profile::Profile> (*read)(Input input, const ReadOptions& options) = nullptr;
   std::unique_ptr<event::EventSource> (*open_source)(Input input, const ReadOptions& options) = nullptr;
   Result<void> (*write)(const profile::Profile& profile, OutputFile& out, const WriteOptions& options) = nullptr;
+  bool is_untimed = false;            // by --weight samples it writes sums, for which samples need no times
+  std::unique_ptr<GrowingFile> (*grow)(std::string path) = nullptr;
   bool has_system_names = false;      // functions have the linker's name beside their own
 };
 

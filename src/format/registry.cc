@@ -4,12 +4,21 @@
 #include <string>
 #include <vector>
 
+#include "format/callgrind/callgrind.h"
+#include "format/chrome/chrome.h"
+#include "format/cpuprofile/cpuprofile.h"
+#include "format/firefox/firefox.h"
+#include "format/cprof/cprof.h"
 #include "format/folded/folded.h"
 #include "format/format.h"
+#include "format/gperftools/gperftools.h"
 #include "format/gzip.h"
+#include "format/html/html.h"
 #include "format/perfdata/perfdata.h"
 #include "format/pftrace/pftrace.h"
 #include "format/pprof/pprof.h"
+#include "format/speedscope/speedscope.h"
+#include "format/svg/svg.h"
 #include "format/text/text.h"
 #include "format/text_encoding.h"
 
@@ -20,7 +29,9 @@ constexpr size_t kHeadBytes = 64 * 1024;
 
 // The list. A format is added here and nowhere else.
 std::vector<FormatInfo> make_list() {
-  return {folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format()};
+  return {cprof_format(), folded_format(), text_format(), pprof_format(), pftrace_format(), perfdata_format(),
+          gperftools_format(), speedscope_format(), cpuprofile_format(), callgrind_format(),
+          firefox_format(), chrome_format(), svg_format(), html_format()};
 }
 
 }  // namespace

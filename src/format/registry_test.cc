@@ -23,6 +23,11 @@ TEST(Registry, NamesAndExtensions) {
   EXPECT_EQ(find_by_name("nothing"), nullptr);
 }
 
+// An extension under which the writer does not pack.
+std::string_view unpacked_ending(const FormatInfo& info) {
+  return *std::ranges::find_if(info.extensions, [](std::string_view extension) { return !extension.ends_with(".gz"); });
+}
+
 // Each writer's output is claimed by its own format and by no other; with and without gzip around it.
 TEST(Registry, EveryFileIsClaimedOnce) {
   const Profile recording = example_recording();
@@ -30,7 +35,7 @@ TEST(Registry, EveryFileIsClaimedOnce) {
     if (!info.write) continue;
     auto bytes = write_bytes(info, recording, info.extensions.back());
     ASSERT_TRUE(bytes) << info.name << ": " << bytes.error().message;
-    std::string raw = info.name == "pprof" ? write_bytes(info, recording, ".pb").value_or("") : *bytes;
+    const std::string raw = write_bytes(info, recording, unpacked_ending(info)).value_or("");
     for (const FormatInfo& other : all_formats())
       EXPECT_EQ(other.sniff(as_span(raw)), &other == &info) << other.name << " of a " << info.name << " file";
     EXPECT_EQ(find_by_content(as_span(*bytes)), &info) << info.name;
@@ -42,7 +47,7 @@ TEST(Registry, ShortHeadsAreNeverClaimedByAnother) {
   const Profile recording = example_recording();
   for (const FormatInfo& info : all_formats()) {
     if (!info.write) continue;
-    const std::string raw = write_bytes(info, recording, info.extensions[0] == ".pb.gz" ? ".pb" : info.extensions[0]).value_or("");
+    const std::string raw = write_bytes(info, recording, unpacked_ending(info)).value_or("");
     // Shorter heads may be anything: "app 10" is a stack too.
     for (size_t size = 64; size < std::min<size_t>(raw.size(), 600); ++size)
       for (const FormatInfo& other : all_formats())
@@ -52,8 +57,7 @@ TEST(Registry, ShortHeadsAreNeverClaimedByAnother) {
 }
 
 TEST(Registry, OthersFilesAreNotClaimed) {
-  for (std::string_view text : {"", "\x7f" "ELF\x02\x01\x01", "{\"traceEvents\":[]}", "SQLite format 3", "<html>", "plain words\n",
-                                "events: Ir\nfn=main\n1 2\n"})
+  for (std::string_view text : {"", "\x7f" "ELF\x02\x01\x01", "{\"events\":[]}", "SQLite format 3", "<html>", "plain words\n"})
     EXPECT_EQ(find_by_content(as_span(text)), nullptr) << text;
 }
 

@@ -14,6 +14,7 @@ struct Options {
   format::ReadOptions read;
   pipeline::Options pipeline;   // for recordings of raw events
   std::string format_name;      // empty: recognised by its bytes
+  bool name_finished = false;   // also look up names that a finished profile lacks
 };
 
 // path "-" is stdin.

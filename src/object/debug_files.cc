@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/file.h"
 #include "object/process_files.h"
@@ -31,7 +32,8 @@ struct DebugFileFinder::Search {
   DebugFileFinder& finder;
   ElfFile& file;
   Diagnostics& diagnostics;
-  std::optional<int32_t> pid;  // whose root; none: ours
+  std::optional<int32_t> pid;  // whose root; none: `root`
+  std::string root = "/";
 
   void mismatch(const std::string& path, std::string_view why) {
     diagnostics.add("debug_file_mismatch", Severity::kNotice,
@@ -44,7 +46,7 @@ struct DebugFileFinder::Search {
   }
 
   std::shared_ptr<ElfFile> open(const std::string& path) {
-    auto fd = pid ? open_in_root(*pid, path) : open_in_directory_root("/", path);
+    auto fd = pid ? open_in_root(*pid, path) : open_in_directory_root(root, path);
     if (!fd) {
       if (!is_plain_absence(fd.error())) unreadable(fd.error());
       return nullptr;
@@ -65,8 +67,8 @@ struct DebugFileFinder::Search {
     auto id = file.build_id();
     if (id.size() < 2) return nullptr;
     std::string hex = to_hex(id);
-    for (const std::string& root : finder.roots_) {
-      std::string path = fmt::format("{}/.build-id/{}/{}.debug", root, hex.substr(0, 2), hex.substr(2));
+    for (const std::string& directory : finder.directories_) {
+      std::string path = fmt::format("{}/.build-id/{}/{}.debug", directory, hex.substr(0, 2), hex.substr(2));
       auto candidate = open(path);
       if (!candidate) continue;
       if (std::ranges::equal(candidate->build_id(), id)) return candidate;
@@ -98,10 +100,31 @@ struct DebugFileFinder::Search {
   std::vector<std::string> link_places(const std::string& directory, const DebugLink& link, bool beside) const {
     std::vector<std::string> places;
     if (beside) places = {directory + "/" + link.file_name, directory + "/.debug/" + link.file_name};
-    for (const std::string& root : finder.roots_) places.push_back(root + directory + "/" + link.file_name);
+    for (const std::string& tree : finder.directories_) places.push_back(tree + directory + "/" + link.file_name);
     return places;
   }
 };
+
+DebugFileFinder::DebugFileFinder(const FilePlaces& places) : directories_(places.debug_directories), root_(places.root) {
+  directories_.push_back("/usr/lib/debug");
+  cache_directories_ = places.debug_directories;
+  if (const char* home = getenv("HOME"); home && *home == '/') cache_directories_.push_back(std::string(home) + "/.debug");
+}
+
+std::shared_ptr<ElfFile> DebugFileFinder::find_by_build_id(std::span<const std::byte> build_id) const {
+  if (build_id.size() < 2) return nullptr;
+  std::string hex = to_hex(build_id);
+  for (const std::string& directory : cache_directories_) {
+    std::string entry = fmt::format("{}/.build-id/{}/{}", directory, hex.substr(0, 2), hex.substr(2));
+    for (const std::string& path : {entry, entry + "/elf"}) {
+      auto fd = open_in_directory_root("/", path);
+      if (!fd) continue;
+      auto candidate = ElfFile::open(std::move(*fd), path);
+      if (candidate && std::ranges::equal((*candidate)->build_id(), build_id)) return std::move(*candidate);
+    }
+  }
+  return nullptr;
+}
 
 Result<uint32_t> DebugFileFinder::checksum(const ElfFile& file) {
   const auto& st = file.stat();
@@ -123,6 +146,7 @@ std::shared_ptr<ElfFile> DebugFileFinder::find(ElfFile& file, const std::string&
                                                Diagnostics& diagnostics) {
   std::vector<Search> searches;
   if (pid) searches.push_back({*this, file, diagnostics, pid});
+  if (!root_.empty()) searches.push_back({*this, file, diagnostics, std::nullopt, root_});
   searches.push_back({*this, file, diagnostics, std::nullopt});
   for (Search& search : searches) {
     if (auto found = search.by_build_id()) return found;
@@ -131,7 +155,7 @@ std::shared_ptr<ElfFile> DebugFileFinder::find(ElfFile& file, const std::string&
   bool usable = link && path.starts_with('/') && link->file_name.find('/') == std::string::npos;
   if (!usable) return nullptr;
   for (Search& search : searches) {
-    bool beside = search.pid == pid;
+    bool beside = search.pid == pid || search.root != "/";
     for (const std::string& place : search.link_places(directory_of(path), *link, beside)) {
       if (auto found = search.by_link(place, *link)) return found;
     }

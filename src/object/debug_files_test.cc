@@ -129,5 +129,26 @@ TEST_F(DebugFiles, LinkToItselfOrOutsideIsNotUsed) {
   EXPECT_EQ(find(*outside), "");
 }
 
+TEST_F(DebugFiles, BelowAnotherRoot) {
+  Bytes debug = debug_file(kId);
+  auto file = stripped(kId, "lib.debug", crc_of(debug));
+  tree_.write("other/usr/bin/lib.debug", debug);
+  DebugFileFinder finder(FilePlaces{{}, tree_ / "other"});
+  auto found = finder.find(*file, "/usr/bin/lib.so", {}, diagnostics_);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(std::ranges::equal(found->build_id(), file->build_id()));
+  EXPECT_FALSE(DebugFileFinder(FilePlaces{}).find(*file, "/usr/bin/lib.so", {}, diagnostics_));
+}
+
+TEST_F(DebugFiles, TheFileItselfByItsBuildId) {
+  tree_.write("debug/.build-id/ab/cdef", debug_file(kId));
+  tree_.write("cache/.build-id/ab/cdef/elf", debug_file(kId));
+  tree_.write("wrong/.build-id/ab/cdef", debug_file("\xab\xcd\xee"));
+  auto id = std::as_bytes(std::span(kId));
+  for (const char* directory : {"debug", "cache"})
+    EXPECT_TRUE(DebugFileFinder(FilePlaces{{tree_ / directory}, ""}).find_by_build_id(id)) << directory;
+  EXPECT_FALSE(DebugFileFinder(FilePlaces{{tree_ / "wrong"}, ""}).find_by_build_id(id));
+}
+
 }  // namespace
 }  // namespace cprof::object

@@ -7,26 +7,9 @@
 namespace cprof::pipeline {
 namespace {
 
-Result<std::shared_ptr<object::ElfFile>> open_vdso(const space::Mapping& mapping, bool same_kernel) {
-  auto bytes = TRY(object::read_own_vdso());
-  auto vdso = TRY(object::ElfFile::from_memory(std::move(bytes), "[vdso]"));
-  bool same = mapping.build_id.empty() ? same_kernel : std::ranges::equal(vdso->build_id(), mapping.build_id);
-  if (!same) return fail("[vdso]: the recording is from another kernel");
-  return vdso;
-}
-
 Result<std::shared_ptr<object::ElfFile>> open_file_of_process(const space::Process& process, const space::Mapping& mapping) {
   object::FileIdentity identity{mapping.file.major, mapping.file.minor, mapping.file.inode, mapping.build_id};
   Fd fd = TRY(object::open_mapped_file(process.access_tid, mapping.start, mapping.end, mapping.path, identity));
-  return object::ElfFile::open(std::move(fd), mapping.path);
-}
-
-Result<std::shared_ptr<object::ElfFile>> open_file_from_elsewhere(const space::Mapping& mapping) {
-  if (mapping.build_id.empty())
-    return fail(mapping.path + ": the recording is from another machine and does not tell this file's build-id");
-  Fd fd = TRY(object::open_in_directory_root("/", mapping.path));
-  if (!object::matches_identity(fd.get(), {0, 0, 0, mapping.build_id}))
-    return fail(mapping.path + ": not the recorded file, by its build-id");
   return object::ElfFile::open(std::move(fd), mapping.path);
 }
 
@@ -56,8 +39,13 @@ ModuleFile* Modules::file_of(const space::Process& process, const space::Mapping
 }
 
 Result<std::shared_ptr<object::ElfFile>> Modules::open_elf(const space::Process& process, const space::Mapping& mapping) const {
-  if (mapping.kind == space::MappingKind::kVdso) return open_vdso(mapping, surroundings_.same_kernel);
-  return surroundings_.same_machine ? open_file_of_process(process, mapping) : open_file_from_elsewhere(mapping);
+  if (mapping.kind == space::MappingKind::kVdso) return open_own_vdso(mapping.build_id, surroundings_.same_kernel);
+  if (!surroundings_.same_machine) return sources_.open({mapping.path, mapping.build_id, false, may_fetch_}, diagnostics_);
+  auto own = open_file_of_process(process, mapping);
+  if (own || mapping.build_id.empty()) return own;
+  auto other = sources_.open({mapping.path, mapping.build_id, false, may_fetch_}, diagnostics_);
+  if (other) return other;
+  return own;
 }
 
 void Modules::open(ModuleFile& file, const space::Process& process, const space::Mapping& mapping) {
@@ -88,14 +76,39 @@ void Modules::compile(ModuleFile& file) {
   file.elf->drop_cached_data();
 }
 
+std::span<const std::byte> Modules::build_id_of(const event::Mmap& mmap) {
+  auto [known, is_new] = build_ids_.try_emplace({mmap.file, std::string(mmap.path)});
+  if (!is_new) return known->second;
+  object::FileIdentity identity{mmap.file.major, mmap.file.minor, mmap.file.inode, {}};
+  auto fd = object::open_mapped_file(mmap.task.tid, mmap.start, mmap.start + mmap.length, known->first.second, identity);
+  auto elf = fd ? object::ElfFile::open(std::move(*fd), known->first.second) : Result<std::shared_ptr<object::ElfFile>>(nullptr);
+  if (!elf || !*elf) return {};
+  auto id = (*elf)->build_id();
+  known->second.assign(id.begin(), id.end());
+  return known->second;
+}
+
 object::ElfFile* Modules::debug_file(ModuleFile& file) {
   if (!file.debug_searched && file.elf) {
     file.debug_searched = true;
     std::optional<int32_t> pid;
     if (surroundings_.same_machine) pid = file.a_pid;
-    file.debug = finder_.find(*file.elf, file.path, pid, diagnostics_);
+    file.debug = sources_.debug_file(*file.elf, file.path, pid, diagnostics_);
   }
   return file.debug.get();
+}
+
+void Modules::fetch_debug_file(ModuleFile& file) {
+  if (file.debug || !file.elf || has_debug_info(*file.elf)) return;
+  file.debug = sources_.fetch_debug_file(file.elf->build_id(), file.path, diagnostics_);
+}
+
+bool Modules::open_elsewhere(ModuleFile& file) {
+  auto build_id = build_id_from_hex(file.build_id);
+  if (build_id.empty()) return false;
+  auto elf = sources_.open({file.path, build_id, false, true}, diagnostics_);
+  if (elf) file.elf = std::move(*elf);
+  return elf.has_value();
 }
 
 }  // namespace cprof::pipeline

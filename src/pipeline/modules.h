@@ -9,8 +9,8 @@
 #include <unordered_map>
 
 #include "base/diagnostics.h"
-#include "object/debug_files.h"
 #include "object/elf_file.h"
+#include "pipeline/file_sources.h"
 #include "pipeline/surroundings.h"
 #include "space/tracker.h"
 #include "symbolize/symbolizer.h"
@@ -38,13 +38,20 @@ struct MappedModule {
 
 class Modules {
  public:
-  explicit Modules(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+  // may_fetch: a missing file may be asked of a server while the run goes on (a replay has the time).
+  Modules(Diagnostics& diagnostics, const NameSources& sources, bool may_fetch)
+      : diagnostics_(diagnostics), sources_(sources), may_fetch_(may_fetch) {}
   // Before the first of(). Of another machine's recording only files with a known build-id are used.
   void set_surroundings(const Surroundings& surroundings) { surroundings_ = surroundings; }
   const Surroundings& surroundings() const { return surroundings_; }
 
   const MappedModule& of(const space::Process& process, const space::MappingPtr& mapping);
   object::ElfFile* debug_file(ModuleFile& file);
+  // Both for naming, when the run is over.
+  void fetch_debug_file(ModuleFile& file);
+  bool open_elsewhere(ModuleFile& file);
+  // Of a mapping of a process that lives, without reading more of the file; empty when it cannot be read. Valid until the next.
+  std::span<const std::byte> build_id_of(const event::Mmap& mmap);
   // What the unwind tables could not use, of all files.
   void report(Diagnostics& diagnostics) const { diagnostics.merge(tables_.diagnostics()); }
   void forget(const space::Process& process) { mapped_.erase(process.serial); }
@@ -66,8 +73,10 @@ class Modules {
   Diagnostics& diagnostics_;
   Surroundings surroundings_;
   std::map<FileKey, std::unique_ptr<ModuleFile>> files_;
+  std::map<std::pair<event::FileId, std::string>, std::vector<std::byte>> build_ids_;
   std::unordered_map<uint32_t, std::unordered_map<const space::Mapping*, MappedModule>> mapped_;
-  object::DebugFileFinder finder_;
+  FileSources sources_;
+  bool may_fetch_;
   unwind::TableCache tables_;
 };
 

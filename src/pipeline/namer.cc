@@ -7,38 +7,12 @@
 
 #include "base/file.h"
 #include "object/process_files.h"
-#include "symbolize/sandbox.h"
+#include "pipeline/file_names.h"
 
 namespace cprof::pipeline {
 namespace {
 
 constexpr size_t kMaxPerfMapBytes = 512u << 20;
-
-std::string_view description_of(symbolize::Miss miss) {
-  using enum symbolize::Miss;
-  switch (miss) {
-    case kNoFile: return "frames without a name: their file could not be read";
-    case kNoSymbols: return "frames without a name: their file is stripped; install its debug package";
-    case kNotInSymbol: return "frames without a name: no symbol of their file covers them; install its debug package";
-    case kBadDebugInfo: return "frames without a name: their file's debug information is broken";
-    case kNoMapping: return "frames without a name: their address lies in no mapping";
-    case kNone: break;
-  }
-  return "frames without a name";
-}
-
-std::string_view name_of(symbolize::Miss miss) {
-  using enum symbolize::Miss;
-  switch (miss) {
-    case kNoFile: return "unnamed_no_file";
-    case kNoSymbols: return "unnamed_no_symbols";
-    case kNotInSymbol: return "unnamed_not_in_symbol";
-    case kBadDebugInfo: return "unnamed_bad_debug_info";
-    case kNoMapping: return "unnamed_no_mapping";
-    case kNone: break;
-  }
-  return "unnamed";
-}
 
 // The call is before a return address.
 uint64_t lookup_address(const profile::Location& location) {
@@ -76,10 +50,10 @@ void Namer::name_all() {
       if (is_new) by_file.emplace_back(origin.file, std::vector<profile::LocationId>());
       by_file[it->second].second.push_back(id);
     }
-    if (origin.kind == CodeKind::kKernel) name_kernel(id);
+    if (origin.kind == CodeKind::kKernel && interner_.kernel_symbols()) name_kernel(id, *interner_.kernel_symbols());
     if (origin.kind == CodeKind::kJit) name_jit(id);
     if (origin.kind == CodeKind::kUnmapped)
-      diagnostics_.add(name_of(symbolize::Miss::kNoMapping), Severity::kNotice, description_of(symbolize::Miss::kNoMapping));
+      count_miss(diagnostics_, symbolize::Miss::kNoMapping);
   }
   for (auto& [file, locations] : by_file) {
     std::ranges::sort(locations, {}, [&](auto id) { return builder_.profile().locations[id.index()].file_address; });
@@ -88,27 +62,27 @@ void Namer::name_all() {
 }
 
 void Namer::name_file(ModuleFile& file, std::span<const profile::LocationId> locations) {
-  if (!file.elf) {
-    diagnostics_.add(name_of(symbolize::Miss::kNoFile), Severity::kNotice, description_of(symbolize::Miss::kNoFile),
-                     locations.size(), file.path);
-    return;
-  }
+  if (!file.elf && !open_late(file, locations)) return count_miss(diagnostics_, symbolize::Miss::kNoFile, locations.size(), file.path);
   modules_.debug_file(file);
-  symbolize::ModuleSymbols symbols(file.elf, file.debug, demangler_, options_.inline_frames);
+  modules_.fetch_debug_file(file);
   std::vector<uint64_t> svmas;
   for (profile::LocationId id : locations) svmas.push_back(lookup_address(builder_.profile().locations[id.index()]));
-  if (!symbolize::needs_sandbox(*file.elf)) {
-    for (size_t i = 0; i < svmas.size(); i++) name_location(file, locations[i], symbols.find(svmas[i], diagnostics_));
-    return;
+  name_addresses({file.elf, file.debug, file.path, options_.inline_frames}, svmas, demangler_, diagnostics_,
+                 [&](size_t i, const symbolize::Symbolized& found) { name_location(file, locations[i], found); });
+}
+
+// A file that was gone when its code ran: until now its addresses were offsets in the file.
+bool Namer::open_late(ModuleFile& file, std::span<const profile::LocationId> locations) {
+  if (!modules_.open_elsewhere(file)) return false;
+  profile::Profile& profile = builder_.profile();
+  for (profile::LocationId id : locations) {
+    profile::Location& location = profile.locations[id.index()];
+    uint64_t offset = lookup_address(location);
+    auto svma = file.elf->file_offset_to_svma(offset);
+    location.file_address = svma.value_or(offset) + (location.is_return_address ? 1 : 0);
+    profile.mappings[location.mapping.index()].load_bias = location.address - location.file_address;
   }
-  auto batch = symbolize::find_in_sandbox(symbols, svmas);
-  if (!batch) {
-    diagnostics_.add("symbol_reader_failed", Severity::kError,
-                     "files of other users whose symbols could not be read: their frames have no names", 1,
-                     fmt::format("{}: {}", file.path, batch.error().message));
-    return;
-  }
-  for (size_t i = 0; i < svmas.size(); i++) name_location(file, locations[i], batch->results[i]);
+  return true;
 }
 
 void Namer::name_location(const ModuleFile& file, profile::LocationId id, const symbolize::Symbolized& found) {
@@ -117,8 +91,7 @@ void Namer::name_location(const ModuleFile& file, profile::LocationId id, const 
   if (!location.function_start && file.table)
     if (auto range = file.table->function_range(lookup_address(location))) location.function_start = range->first;
   if (!found.lines.empty()) return set_lines(id, found);
-  diagnostics_.add(name_of(found.miss), Severity::kNotice, description_of(found.miss), 1,
-                   fmt::format("{}+{:#x}", file.path, location.file_address));
+  count_miss(diagnostics_, found.miss, 1, fmt::format("{}+{:#x}", file.path, location.file_address));
 }
 
 void Namer::set_lines(profile::LocationId id, const symbolize::Symbolized& symbolized) {
@@ -149,11 +122,9 @@ void Namer::set_name(profile::LocationId id, std::string_view name, uint64_t fun
   builder_.set_lines(id, {&line, 1});
 }
 
-void Namer::name_kernel(profile::LocationId id) {
-  const object::KernelSymbols* symbols = interner_.kernel_symbols();
-  if (!symbols) return;
+void Namer::name_kernel(profile::LocationId id, const object::KernelSymbols& symbols) {
   const profile::Location& location = builder_.profile().locations[id.index()];
-  if (auto symbol = symbols->find(lookup_address(location)))
+  if (auto symbol = symbols.find(lookup_address(location)))
     set_name(id, symbol->name, symbol->start);
 }
 

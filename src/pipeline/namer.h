@@ -17,11 +17,13 @@ class Namer {
   ~Namer();
 
   void name_all();
+  // Some of it: the code of one file, in the order of its addresses, and a place in the kernel.
+  void name_file(ModuleFile& file, std::span<const profile::LocationId> locations);
+  void name_kernel(profile::LocationId id, const object::KernelSymbols& symbols);
 
  private:
-  void name_file(ModuleFile& file, std::span<const profile::LocationId> locations);
+  bool open_late(ModuleFile& file, std::span<const profile::LocationId> locations);
   void name_location(const ModuleFile& file, profile::LocationId id, const symbolize::Symbolized& found);
-  void name_kernel(profile::LocationId id);
   void name_jit(profile::LocationId id);
   void set_lines(profile::LocationId id, const symbolize::Symbolized& symbolized);
   void set_name(profile::LocationId id, std::string_view name, uint64_t function_start);

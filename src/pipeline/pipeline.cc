@@ -1,11 +1,14 @@
 #include "pipeline/pipeline.h"
 
+#include <sys/mman.h>
+
 #include <unordered_map>
 #include <unordered_set>
 
 #include "pipeline/counts.h"
 #include "pipeline/modules.h"
 #include "pipeline/namer.h"
+#include "pipeline/profile_namer.h"
 #include "pipeline/stack_defs.h"
 #include "pipeline/stack_interner.h"
 #include "pipeline/switch_tracker.h"
@@ -37,7 +40,7 @@ std::unique_ptr<LiveAccess> make_live_access() { return std::make_unique<ProcLiv
 
 struct Pipeline::Impl {
   explicit Impl(Options given)
-      : options(std::move(given)), modules(diagnostics()), interner(builder, modules, options, tracker.kernel(), diagnostics()),
+      : options(std::move(given)), modules(diagnostics(), options.sources, !options.live), interner(builder, modules, options, tracker.kernel(), diagnostics()),
         switches(builder), stack_defs(diagnostics()), counted(builder, metrics) {}
 
   Diagnostics& diagnostics() { return builder.profile().diagnostics; }
@@ -47,11 +50,14 @@ struct Pipeline::Impl {
   Result<void> forward(const event::Event& event);
   Result<void> journal_what_was_asked(const event::Sample& sample);
   Result<void> journal_mappings();
+  Result<void> journal_mapping(event::Mmap mmap);
   bool knows_metric(uint32_t metric);
   KnownStack stack_of(const event::Sample& sample, space::Process& process, StackCache& cache);
   void describe_session(const event::SessionInfo& info);
   void forget_before(uint64_t time_ns);
   void keep_window(uint64_t now_ns);
+  void forget_stacks(uint64_t now_ns);
+  space::Thread& counted_thread(const event::Count& count);
   void renumber_threads(const profile::Renumbering& map);
   void forget_ended_threads(uint64_t before_ns);
   void finish_rows();
@@ -90,7 +96,7 @@ struct Pipeline::Impl {
   KnownStack last_stack;
   Counts counted;
   StackCounts counts;
-  uint64_t delivered_until = 0, next_forgetting_ns = 0;
+  uint64_t delivered_until = 0, next_forgetting_ns = 0, stacks_repeat_ns = 0, stacks_forgotten_ns = 0, renumberings = 0;
 };
 
 Pipeline::Pipeline(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -116,6 +122,7 @@ void Pipeline::Impl::describe_session(const event::SessionInfo& info) {
   run.has_switches = info.has_switches;
   run.has_off_cpu = info.has_off_cpu;
   switches.begin(info);
+  stacks_repeat_ns = info.stacks_repeat_ns;
   for (const event::Metric& m : info.metrics) {
     is_switch_stacks.push_back(m.is_switch_stacks);
     if (m.is_switch_stacks) {
@@ -141,12 +148,20 @@ Result<void> Pipeline::Impl::forward(const event::Event& event) {
   if (!options.journal) return {};
   if (const auto* sample = std::get_if<event::Sample>(&event)) TRY(journal_what_was_asked(*sample));
   if (std::holds_alternative<event::StackDef>(event)) TRY(journal_mappings());
+  if (const auto* mmap = std::get_if<event::Mmap>(&event)) return journal_mapping(*mmap);
   return options.journal->on_event(event);
 }
 
 Result<void> Pipeline::Impl::journal_mappings() {
-  for (const event::Mmap& mmap : stacks->learned_mappings()) TRY(options.journal->on_event(mmap));
+  for (const event::Mmap& mmap : stacks->learned_mappings()) TRY(journal_mapping(mmap));
   return {};
+}
+
+// With its build-id, by which another machine can tell the file.
+Result<void> Pipeline::Impl::journal_mapping(event::Mmap mmap) {
+  bool is_code = mmap.protection & PROT_EXEC && mmap.path.starts_with('/') && mmap.file != event::FileId{};
+  if (options.live && is_code && mmap.build_id.empty()) mmap.build_id = modules.build_id_of(mmap);
+  return options.journal->on_event(mmap);
 }
 
 Result<void> Pipeline::Impl::journal_what_was_asked(const event::Sample& sample) {
@@ -160,7 +175,7 @@ Result<void> Pipeline::Impl::journal_what_was_asked(const event::Sample& sample)
 Result<void> Pipeline::on_round(uint64_t time_ns) {
   impl_->delivered_until = time_ns;
   impl_->keep_window(time_ns);
-  impl_->stack_defs.forget_ended(time_ns);
+  impl_->forget_stacks(time_ns);
   if (impl_->options.journal) return impl_->options.journal->on_round(time_ns);
   return {};
 }
@@ -223,11 +238,22 @@ void Pipeline::Impl::on(const event::Sample& sample) {
 void Pipeline::Impl::on(const event::StackDef& def) {
   space::Process& process = tracker.process(def.task.pid, def.time_ns);
   UserStack user = stacks->read_walked(def, process);
-  stack_defs.define(process, def.id, {interner.intern(process, defined_stack, user.frames, def.kernel_chain), user.end});
+  stack_defs.define(process, def.id, {interner.intern(process, defined_stack, user.frames, def.kernel_chain), user.end}, def.time_ns);
+}
+
+// Counts come late: the pid may be another process's by now.
+space::Thread& Pipeline::Impl::counted_thread(const event::Count& count) {
+  space::Process& current = tracker.process(count.task.pid, count.time_ns);
+  auto serial = count.stack_id ? stack_defs.other_owner(current, count.stack_id) : std::nullopt;
+  if (serial)
+    for (const auto& process : tracker.all())
+      if (auto thread = process->threads.find(count.task.tid); process->serial == *serial && thread != process->threads.end())
+        return *thread->second;
+  return tracker.thread(count.task, count.time_ns);
 }
 
 void Pipeline::Impl::on(const event::Count& count) {
-  space::Thread& thread = tracker.thread(count.task, count.time_ns);
+  space::Thread& thread = counted_thread(count);
   if (!knows_metric(count.metric)) return;
   counts.samples += count.samples;
   KnownStack stack = count.stack_id ? stack_defs.find(*thread.process, count.stack_id) : KnownStack{};
@@ -293,14 +319,17 @@ Result<void> Pipeline::finish(uint64_t end_ns) {
   impl.next_forgetting_ns = 0;
   impl.keep_window(end_ns);
   impl.builder.profile().run.end_ns = end_ns;
+  impl.builder.profile().run.is_unfinished = false;
   impl.switches.finish(end_ns);
   impl.counted.finish();
   impl.finish_rows();
-  classify_waits(impl.builder.profile(), impl.interner);
+  classify_waits(impl.builder.profile(), impl.interner.kernel_symbols());
   impl.modules.report(impl.diagnostics());
   if (impl.options.symbolize) {
     Namer namer(impl.options, impl.builder, impl.modules, impl.interner, impl.diagnostics());
     namer.name_all();
+  } else if (impl.options.live && impl.interner.has_kernel_locations()) {
+    note_boot(impl.builder.profile().run);
   }
   if (impl.options.journal) return impl.options.journal->finish(end_ns);
   return {};
@@ -325,6 +354,7 @@ void Pipeline::Impl::finish_rows() {
 
 // Rows get new numbers, and all that names rows by number follows.
 void Pipeline::Impl::forget_before(uint64_t time_ns) {
+  renumberings++;
   std::vector<profile::CallSiteId> defined;
   auto note = [&](profile::CallSiteId site) { defined.push_back(site); };
   stack_defs.for_each_site(note);
@@ -344,6 +374,15 @@ void Pipeline::Impl::keep_window(uint64_t now_ns) {
   if (!options.window_ns || now_ns < options.window_ns || now_ns < next_forgetting_ns) return;
   next_forgetting_ns = now_ns + options.window_ns / 4;
   forget_before(now_ns - options.window_ns);
+}
+
+// A repeated stack may be repeated late, and named a little before.
+void Pipeline::Impl::forget_stacks(uint64_t now_ns) {
+  constexpr uint64_t kPatience = 2;
+  stack_defs.forget_ended(now_ns);
+  if (!stacks_repeat_ns || now_ns - stacks_forgotten_ns < stacks_repeat_ns) return;
+  stacks_forgotten_ns = now_ns;
+  if (now_ns > kPatience * stacks_repeat_ns) stack_defs.forget_defined_before(now_ns - kPatience * stacks_repeat_ns);
 }
 
 void Pipeline::Impl::renumber_threads(const profile::Renumbering& map) {
@@ -376,6 +415,16 @@ void Pipeline::add_note(std::string_view name, std::string_view description) {
 }
 
 uint64_t Pipeline::delivered_until() const { return impl_->delivered_until; }
+
+uint64_t Pipeline::renumberings() const { return impl_->renumberings; }
+
+const profile::Profile& Pipeline::so_far() {
+  impl_->finish_rows();
+  profile::RunInfo& run = impl_->builder.profile().run;
+  run.end_ns = std::max(run.start_ns, impl_->delivered_until);
+  run.is_unfinished = true;
+  return impl_->builder.profile();
+}
 
 size_t Pipeline::bytes_held() const {
   const profile::Profile& p = impl_->builder.profile();

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "event/event.h"
 #include "object/process_files.h"
+#include "pipeline/file_sources.h"
 #include "profile/profile.h"
 #include "symbolize/symbolizer.h"
 
@@ -32,6 +33,7 @@ struct Options {
   symbolize::DemangleStyle demangle = symbolize::DemangleStyle::kFull;
   bool inline_frames = true;
   bool symbolize = true;
+  NameSources sources{};
   LiveAccess* live = nullptr;
   event::EventSink* journal = nullptr;   // receives every event, what was asked of the live process before its sample
   uint64_t window_ns = 0;                // not 0: what is older than that is forgotten as the run goes on
@@ -63,6 +65,10 @@ class Pipeline : public event::EventSink {
   void forget_before(uint64_t time_ns);
   // Everything up to here has come; 0 before the first round.
   uint64_t delivered_until() const;
+  // What there is, with the names and ends of tasks as they are now, and code without names. Rows keep their numbers
+  // until renumberings() grows. Before finish().
+  const profile::Profile& so_far();
+  uint64_t renumberings() const;
   // Of the rows recorded so far.
   size_t bytes_held() const;
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "base/file.h"
 #include "object/elf_file.h"
@@ -211,6 +212,35 @@ TEST(StackDefs, MemoryIsFreedAndBounded) {
   EXPECT_EQ(defs.size(), 2u);
   EXPECT_FALSE(defs.find(a, 8).site.valid());
   EXPECT_TRUE(defs.find(b, 1).site.valid());
+}
+
+TEST(StackDefs, WhatIsNotRepeatedIsForgotten) {
+  Diagnostics diagnostics;
+  StackDefs defs(diagnostics);
+  space::Process process;
+  for (uint64_t id : {1, 2}) defs.define(process, id, {profile::CallSiteId(id), profile::StackEnd::kComplete}, 100);
+  defs.define(process, 2, {profile::CallSiteId(size_t{2}), profile::StackEnd::kComplete}, 200);
+  defs.forget_defined_before(200);
+  EXPECT_EQ(defs.size(), 1u);
+  EXPECT_FALSE(defs.find(process, 1).site.valid());
+  EXPECT_TRUE(defs.find(process, 2).site.valid());
+}
+
+TEST(StackDefs, CountsOfADeadProcessAreItsOwnWhenItsPidIsTaken) {
+  Fed fed;
+  fed.define(7, 1, {kBase + 1}).add(event::Exit{.time_ns = 10, .task = {7, 7}});
+  fed.add(event::Fork{.time_ns = 20, .child = {7, 7}, .parent = {8, 8}}).define(7, 2, {kBase + 2});
+  fed.count({7, 7}, 3, 1).count({7, 7}, 5, 2);
+  profile::Profile p = fed.finish();
+  EXPECT_EQ(p.diagnostics.count("stacks_undefined"), 0u);
+  std::map<uint32_t, int64_t> samples_of;  // by process row
+  for (const auto& row : p.aggregates)
+    if (p.text(p.metrics[row.metric.index()].name) == "samples")
+      samples_of[static_cast<uint32_t>(p.threads[row.thread.index()].process.index())] += row.value;
+  std::vector<int64_t> counts;
+  for (const auto& [process, count] : samples_of) counts.push_back(count);
+  std::ranges::sort(counts);
+  EXPECT_EQ(counts, (std::vector<int64_t>{3, 5}));
 }
 
 struct Totals {

@@ -7,6 +7,11 @@ namespace {
 
 uint64_t key_of(uint64_t pc, bool is_return) { return pc << 1 | (is_return ? 1 : 0); }
 
+template <typename Make>
+profile::LocationId find_or_make(profile::PairIndex& index, uint64_t key, Make&& make) {
+  return profile::LocationId(index.find_or_add(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), [&] { return make().value; }));
+}
+
 void widen(profile::Mapping& mapping, uint64_t start, uint64_t end) {
   mapping.start = std::min(mapping.start, start);
   mapping.end = std::max(mapping.end, end);
@@ -49,17 +54,15 @@ void StackInterner::renumber(const profile::Renumbering& map) {
   for (size_t i = 0; i < map.locations.size(); i++)
     if (map.locations[i].valid()) origins[map.locations[i].index()] = origins_[i];
   origins_ = std::move(origins);
-  for (auto& [serial, locations] : processes_) profile::renumber(locations.by_key, map.locations);
-  profile::renumber(kernel_locations_, map.locations);
+  processes_.clear();  // the builder finds the rows that are left
+  kernel_locations_ = {};
   profile::renumber(mappings_, map.mappings);
 }
 
 profile::LocationId StackInterner::user_location(const space::Process& process, const unwind::Frame& frame) {
   ProcessLocations& known = processes_[process.serial];
   if (known.map_version != process.maps.version()) known = {process.maps.version(), {}};
-  auto [it, is_new] = known.by_key.try_emplace(key_of(frame.pc, frame.is_return_address));
-  if (is_new) it->second = make_user_location(process, frame);
-  return it->second;
+  return find_or_make(known.by_key, key_of(frame.pc, frame.is_return_address), [&] { return make_user_location(process, frame); });
 }
 
 profile::LocationId StackInterner::make_user_location(const space::Process& process, const unwind::Frame& frame) {
@@ -86,8 +89,11 @@ profile::LocationId StackInterner::make_user_location(const space::Process& proc
 }
 
 profile::LocationId StackInterner::kernel_location(uint64_t address, bool is_return) {
-  auto [it, is_new] = kernel_locations_.try_emplace(key_of(address, is_return));
-  if (!is_new) return it->second;
+  return find_or_make(kernel_locations_, key_of(address, is_return), [&] { return make_kernel_location(address, is_return); });
+}
+
+profile::LocationId StackInterner::make_kernel_location(uint64_t address, bool is_return) {
+  has_kernel_locations_ = true;
   if (!kernel_symbols_tried_) load_kernel_symbols(address);
   const object::KernelSymbols* symbols = kernel_symbols();
   auto symbol = symbols ? symbols->find(address - (is_return ? 1 : 0)) : std::nullopt;
@@ -97,7 +103,7 @@ profile::LocationId StackInterner::kernel_location(uint64_t address, bool is_ret
   location.function_start = symbol ? symbol->start : 0;
   location.is_return_address = is_return;
   location.mapping = kernel_mapping(address, symbol ? symbol->module : std::string_view());
-  return it->second = add(location, {nullptr, 0, CodeKind::kKernel});
+  return add(location, {nullptr, 0, CodeKind::kKernel});
 }
 
 profile::LocationId StackInterner::add(const profile::Location& location, const LocationOrigin& origin) {

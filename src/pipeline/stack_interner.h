@@ -12,6 +12,7 @@
 #include "pipeline/pipeline.h"
 #include "profile/builder.h"
 #include "profile/keep.h"
+#include "profile/row_index.h"
 #include "space/tracker.h"
 #include "unwind/cfi/unwinder.h"
 
@@ -49,18 +50,20 @@ class StackInterner {
   void renumber(const profile::Renumbering& map);
 
   const LocationOrigin& origin(profile::LocationId id) const { return origins_[id.index()]; }
+  bool has_kernel_locations() const { return has_kernel_locations_; }
   // Once a kernel frame was interned; null: none that fit.
   const object::KernelSymbols* kernel_symbols() const { return kernel_symbols_ ? &*kernel_symbols_ : nullptr; }
 
  private:
   struct ProcessLocations {
     uint64_t map_version = 0;
-    std::unordered_map<uint64_t, profile::LocationId> by_key;
+    profile::PairIndex by_key;  // the two halves of a key
   };
 
   profile::LocationId user_location(const space::Process& process, const unwind::Frame& frame);
   profile::LocationId make_user_location(const space::Process& process, const unwind::Frame& frame);
   profile::LocationId kernel_location(uint64_t address, bool is_return);
+  profile::LocationId make_kernel_location(uint64_t address, bool is_return);
   profile::LocationId add(const profile::Location& location, const LocationOrigin& origin);
   profile::MappingId file_mapping(const MappedModule& module);
   profile::MappingId jit_mapping(const space::Process& process, const space::Mapping& mapping);
@@ -77,7 +80,8 @@ class StackInterner {
   bool kernel_symbols_tried_ = false;
   std::vector<LocationOrigin> origins_;
   std::unordered_map<uint32_t, ProcessLocations> processes_;
-  std::unordered_map<uint64_t, profile::LocationId> kernel_locations_;
+  profile::PairIndex kernel_locations_;
+  bool has_kernel_locations_ = false;
   std::unordered_map<std::string, profile::MappingId> mappings_;
   std::vector<uint64_t> new_keys_;
 };

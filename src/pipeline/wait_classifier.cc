@@ -65,9 +65,9 @@ class Classifier {
 
 }  // namespace
 
-void classify_waits(profile::Profile& profile, StackInterner& interner) {
+void classify_waits(profile::Profile& profile, const object::KernelSymbols* symbols) {
   if (profile.off_cpu.empty()) return;
-  Classifier classifier(profile, interner.kernel_symbols());
+  Classifier classifier(profile, symbols);
   for (profile::OffCpuInterval& off : profile.off_cpu) classifier.classify(off);
 }
 

@@ -2,11 +2,12 @@
 // a run ends; the table of names is timeline's.
 #pragma once
 
-#include "pipeline/stack_interner.h"
+#include "object/kernel_symbols.h"
 #include "profile/profile.h"
 
 namespace cprof::pipeline {
 
-void classify_waits(profile::Profile& profile, StackInterner& interner);
+// symbols: the kernel's of the recording; null: not known.
+void classify_waits(profile::Profile& profile, const object::KernelSymbols* symbols);
 
 }  // namespace cprof::pipeline

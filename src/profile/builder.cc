@@ -275,6 +275,7 @@ Profile ProfileBuilder::take() {
   };
   sort_by_thread(profile_.on_cpu);
   sort_by_thread(profile_.off_cpu);
+  std::ranges::stable_sort(profile_.breaks, {}, [](const Break& b) { return std::pair(b.thread, b.time_ns); });
   return std::move(profile_);
 }
 

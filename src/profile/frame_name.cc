@@ -25,7 +25,9 @@ std::string stand_in_name(const Profile& profile, const Location& location) {
   if (location.mapping.valid())
     module = without_brackets(base_name(profile.text(profile.mappings[location.mapping.index()].path)));
   const bool in_file = location.kind != FrameKind::kKernel && location.file_address != 0;
-  const uint64_t address = in_file ? location.file_address : location.address;
+  // Where it was called, as pprof writes it: the same code has one name whatever file it went through.
+  const uint64_t place = in_file ? location.file_address : location.address;
+  const uint64_t address = place - (location.is_return_address && place > 0 ? 1 : 0);
   if (module.empty() && location.kind == FrameKind::kKernel) module = "kernel";
   if (!module.empty()) return fmt::format("[{}+{:#x}]", module, address);
   if (address != 0) return fmt::format("[{:#x}]", address);

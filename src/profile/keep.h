@@ -8,17 +8,9 @@
 #include <vector>
 
 #include "profile/builder.h"
+#include "profile/transfer.h"
 
 namespace cprof::profile {
-
-// By old number, the new ones; invalid where nothing uses the row any more.
-struct Renumbering {
-  std::vector<ProcessId> processes;
-  std::vector<ThreadId> threads;
-  std::vector<MappingId> mappings;
-  std::vector<LocationId> locations;
-  std::vector<CallSiteId> sites;
-};
 
 // The values of a map are row numbers: they become the new ones, and entries of rows that are gone go too.
 template <typename Map, typename Ids>

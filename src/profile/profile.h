@@ -187,6 +187,14 @@ struct OffCpuInterval {
   uint64_t duration_ns() const { return end_ns - start_ns; }
 };
 
+// From here until its next sample or wait a thread shows nothing: what it showed was filtered away. Without these, the
+// stack before would seem to go on.
+struct Break {
+  ThreadId thread{};
+  uint64_t time_ns = 0;
+  MetricId metric{};  // on whose timeline; invalid: on every one
+};
+
 // The metric whose values are the durations of off_cpu.
 inline constexpr std::string_view kOffCpuMetric = "offcpu";
 
@@ -233,6 +241,7 @@ struct RunInfo {
   uint32_t cpus = 0;
   bool has_switches = false;
   bool has_off_cpu = false;           // off_cpu is complete, but for what diagnostics say
+  bool is_unfinished = false;         // what a recording had when it was cut off: its code has no names yet
   uint64_t collector_cpu_ns = 0;
   uint64_t bytes_read = 0;               // kernel to user
   std::vector<std::string> comments;     // pprof comments
@@ -258,6 +267,7 @@ struct Profile {
   std::vector<Aggregate> aggregates;
   std::vector<SwitchInterval> on_cpu;  // sorted by thread, then start
   std::vector<OffCpuInterval> off_cpu;  // sorted by thread, then start
+  std::vector<Break> breaks;            // sorted by thread, then time
   std::vector<Track> tracks;
   std::vector<Slice> slices;
   std::vector<Mark> marks;

@@ -17,6 +17,19 @@ constexpr uint64_t hash_join(uint64_t hash, uint64_t value) {
 // Rows found by a hash and an equality that the caller gives.
 class RowIndex {
  public:
+  static constexpr uint32_t kNone = 0xffffffff;
+
+  // The row that equal(row) accepts, or kNone.
+  template <typename Equal>
+  uint32_t find(uint64_t hash, Equal&& equal) const {
+    if (slots_.empty()) return kNone;
+    const auto tag = static_cast<uint32_t>(hash ^ (hash >> 32));
+    size_t at = tag & (slots_.size() - 1);
+    for (; slots_[at].row != kEmpty; at = (at + 1) & (slots_.size() - 1))
+      if (slots_[at].tag == tag && equal(slots_[at].row)) return slots_[at].row;
+    return kNone;
+  }
+
   // The row that equal(row) accepts, else what make() returns: the number of a row that it added.
   template <typename Equal, typename Make>
   uint32_t find_or_add(uint64_t hash, Equal&& equal, Make&& make) {
@@ -32,7 +45,7 @@ class RowIndex {
   }
 
  private:
-  static constexpr uint32_t kEmpty = 0xffffffff;
+  static constexpr uint32_t kEmpty = kNone;
   struct Slot {
     uint32_t tag = 0;
     uint32_t row = kEmpty;

@@ -122,6 +122,13 @@ class Checker {
       require(std::pair(last.thread, last.start_ns) <= std::pair(r.thread, r.start_ns), "out of order");
     });
     each("off_cpu", p_.off_cpu, [&](const OffCpuInterval& r) { check_off_cpu(r); });
+    each("breaks", p_.breaks, [&](const Break& r) {
+      in_range("thread", r.thread, p_.threads.size());
+      in_range("metric", r.metric, p_.metrics.size(), Need::kOptional);
+      if (row_ == 0) return;
+      const Break& last = p_.breaks[row_ - 1];
+      require(std::pair(last.thread, last.time_ns) <= std::pair(r.thread, r.time_ns), "out of order");
+    });
     check_tracks();
   }
 

@@ -3,7 +3,10 @@
 #include <poll.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <csignal>
+
+#include <fmt/format.h>
 
 #include "collect/bpf/bpf_collector.h"
 #include "collect/perf/cpu_list.h"
@@ -83,16 +86,45 @@ Result<std::unique_ptr<RunningCollector>> make_bpf(const RecordOptions& options)
   collect::BpfOptions bpf;
   bpf.perf = TRY(perf_options(options));
   bpf.off_cpu = options.off_cpu;
+  bpf.count_only = !needs_times(options);
+  if (options.window_s > 0) {  // what is kept of stacks should not outlast what is kept of samples
+    const auto quarter_ns = static_cast<uint64_t>(options.window_s * 1e9 / 4);
+    bpf.repeat_stacks_ns = std::clamp<uint64_t>(quarter_ns, 500'000'000, bpf.repeat_stacks_ns);
+  }
   bpf.max_depth = static_cast<uint32_t>(std::min<size_t>(options.pipeline.max_depth, UINT32_MAX));
   uint64_t freq_hz = bpf.perf.freq_hz;
   return std::make_unique<Run<collect::BpfCollector>>(TRY(collect::BpfCollector::make(std::move(bpf))), freq_hz);
+}
+
+// What bpf does too, but less of it than was asked for.
+std::string reason_for_perf(const RecordOptions& options) {
+  if (options.stack_bytes) return "--stack-size is about the copies of stacks that perf events take";
+  if (options.freq_hz > collect::kMostClockHz) return fmt::format("-F {}: bpf takes at most {} Hz", options.freq_hz, collect::kMostClockHz);
+  bool is_clock = options.events.empty() || std::ranges::any_of(options.events, [](auto& name) { return name.ends_with("-clock"); });
+  if (options.period && options.period < collect::kLeastClockPeriodNs && is_clock)
+    return fmt::format("-c {}: bpf takes a clock's sample every {} ns at most", options.period, collect::kLeastClockPeriodNs);
+  return {};
+}
+
+// What refuses bpf for another reason than bpf (no such process, no such event) refuses perf with the same words.
+Result<std::unique_ptr<RunningCollector>> choose(const RecordOptions& options) {
+  std::string reason = reason_for_perf(options);
+  if (reason.empty()) {
+    auto bpf = make_bpf(options);
+    if (bpf) return bpf;
+    reason = bpf.error().message;
+  }
+  auto perf = TRY(make_perf(options));
+  perf->set_why_not_bpf(std::move(reason));
+  return perf;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options) {
   if (options.backend == Backend::kBpf) return make_bpf(options);
-  return make_perf(options);
+  if (options.backend == Backend::kPerf) return make_perf(options);
+  return choose(options);
 }
 
 }  // namespace cprof::session

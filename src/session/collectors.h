@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "base/diagnostics.h"
 #include "base/result.h"
@@ -22,9 +24,16 @@ class RunningCollector {
   virtual bool terminate_command() = 0;        // SIGTERM; false: there is none that runs
   virtual uint64_t samples_per_second() const = 0;  // asked for, of one busy CPU
   virtual uint64_t bytes_read() const = 0;
+
+  // Where the backend was ours to choose and is not bpf: why not, in one line.
+  const std::string& why_not_bpf() const { return why_not_bpf_; }
+  void set_why_not_bpf(std::string reason) { why_not_bpf_ = std::move(reason); }
+
+ private:
+  std::string why_not_bpf_;
 };
 
-// Backend auto takes perf events: BPF is asked for by name until it is proven on more machines.
+// Backend auto takes bpf when it can do all that is asked for on this machine, which is found out by loading it.
 Result<std::unique_ptr<RunningCollector>> make_collector(const RecordOptions& options);
 
 }  // namespace cprof::session

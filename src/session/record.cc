@@ -1,10 +1,13 @@
 #include "session/record.h"
 
+#include <algorithm>
+
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "format/perfdata/raw_writer.h"
+#include "session/checkpoint.h"
 #include "session/collectors.h"
 #include "session/limits.h"
 #include "session/stop_signals.h"
@@ -77,7 +80,7 @@ class TruncationFeedback {
 };
 
 Result<void> run(RunningCollector& collector, pipeline::Pipeline& pipeline, const RecordOptions& options, Limits& limits,
-                 StopSignals& signals, const std::function<void(const Progress&)>& progress) {
+                 Checkpoint& checkpoint, StopSignals& signals, const std::function<void(const Progress&)>& progress) {
   uint64_t start = now_ns(), next_progress = start + kProgressNs;
   uint64_t end = options.duration_s ? start + static_cast<uint64_t>(*options.duration_s * 1e9) : ~uint64_t{0};
   uint64_t live_before = 0;
@@ -92,6 +95,7 @@ Result<void> run(RunningCollector& collector, pipeline::Pipeline& pipeline, cons
       pipeline.add_note("stopped_at_max_size", "the recording was stopped at its --max-size");
       break;
     }
+    checkpoint.look(now);
     feedback.tell(collector, pipeline, now);
     if (uint64_t live = pipeline.stack_counts().live; live != live_before) {
       collector.hurry();
@@ -132,6 +136,8 @@ Result<Recorded> record(const RecordOptions& options, const Listener& listener) 
   pipeline_options.unwind = options.frame_pointers ? pipeline::UnwindMode::kFramePointer : pipeline::UnwindMode::kDwarf;
   pipeline::Pipeline pipeline(pipeline_options);
   auto collector = TRY(make_collector(options));
+  if (!collector->why_not_bpf().empty())
+    pipeline.add_note("backend_perf", "recorded with perf events: " + collector->why_not_bpf());
 
   CostMeter cost(options.window_s > 0 || options.rotate > 0);
   auto complete = [&](profile::Profile& profile) {
@@ -139,6 +145,7 @@ Result<Recorded> record(const RecordOptions& options, const Listener& listener) 
     cost.tell(profile.run, collector->bytes_read());
   };
   Limits limits(options, pipeline, raw.get(), complete, listener.part_written);
+  Checkpoint checkpoint(options.outputs, pipeline, collector->get());
   StopSignals signals(options.window_s > 0);
   TRY(collector->get().open(pipeline));
   Recorded recorded;
@@ -148,7 +155,7 @@ Result<Recorded> record(const RecordOptions& options, const Listener& listener) 
     recorded.command_error = started.error();
     return recorded;
   }
-  if (auto ran = run(*collector, pipeline, options, limits, signals, listener.progress); !ran) recorded.collection_error = ran.error();
+  if (auto ran = run(*collector, pipeline, options, limits, checkpoint, signals, listener.progress); !ran) recorded.collection_error = ran.error();
   if (auto ended = end_command(*collector); !ended && !recorded.collection_error) recorded.collection_error = ended.error();
   cost.stop();
   auto closed = collector->get().close();
@@ -156,12 +163,20 @@ Result<Recorded> record(const RecordOptions& options, const Listener& listener) 
 
   recorded.command_status = collector->command_status();
   limits.finish(recorded);
+  checkpoint.finish(recorded);
   recorded.profile = pipeline.take();
   complete(recorded.profile);
+  checkpoint.tell(recorded.profile.diagnostics);
   if (raw && raw->dropped())
     recorded.profile.diagnostics.add("raw_events_dropped", Severity::kDataLoss,
                                      "events too large for the raw capture, which lacks them", raw->dropped());
   return recorded;
+}
+
+bool needs_times(const RecordOptions& options) {
+  bool is_bounded = options.max_bytes || options.window_s > 0;
+  if (options.off_cpu || is_bounded || !options.raw_path.empty() || options.write.weight != format::Weight::kSamples) return true;
+  return !std::ranges::all_of(options.outputs, [](const Output& output) { return output.format->is_untimed; });
 }
 
 Result<void> check_outputs(const std::vector<Output>& outputs) {

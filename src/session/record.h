@@ -76,6 +76,10 @@ struct Listener {
 };
 Result<Recorded> record(const RecordOptions& options, const Listener& listener);
 
+// Whether an output, or a way to end or to keep the recording, needs the time of each sample. Where none does, a backend
+// may count samples instead.
+bool needs_times(const RecordOptions& options);
+
 // Before a long recording: whether its outputs can be written at all.
 Result<void> check_outputs(const std::vector<Output>& outputs);
 Result<void> write_outputs(const profile::Profile& profile, const std::vector<Output>& outputs,

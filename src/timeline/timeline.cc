@@ -38,15 +38,18 @@ uint64_t median(std::vector<uint64_t>& values) {
   return *middle;
 }
 
+// Samples that were filtered away count too: without them the others would seem to be rarer than they were taken.
 uint64_t median_distance(const Profile& profile, MetricId metric) {
-  std::vector<uint64_t> last(profile.threads.size(), UINT64_MAX);
+  std::vector<std::pair<ThreadId, uint64_t>> moments;
+  for (const Sample& sample : profile.samples)
+    if (sample.metric == metric) moments.emplace_back(sample.thread, sample.time_ns);
+  for (const profile::Break& row : profile.breaks)
+    if (row.metric == metric) moments.emplace_back(row.thread, row.time_ns);
+  std::ranges::sort(moments);
   std::vector<uint64_t> distances;
-  for (const Sample& sample : profile.samples) {
-    if (sample.metric != metric) continue;
-    uint64_t& before = last[sample.thread.index()];
-    if (before < sample.time_ns) distances.push_back(sample.time_ns - before);
-    before = sample.time_ns;
-  }
+  for (size_t i = 1; i < moments.size(); ++i)
+    if (moments[i].first == moments[i - 1].first && moments[i].second > moments[i - 1].second)
+      distances.push_back(moments[i].second - moments[i - 1].second);
   return median(distances);
 }
 
@@ -71,10 +74,10 @@ uint64_t default_interval(const Profile& profile, MetricId metric) {
 
 // A moment from which on a thread shows another stack.
 struct Point {
-  enum class Kind : uint8_t { kSample, kWait, kResume };
+  enum class Kind : uint8_t { kSample, kWait, kResume, kBreak };
   uint64_t time_ns = 0;
   profile::CallSiteId site;
-  uint32_t row = 0;  // of profile.samples, or of profile.off_cpu
+  uint32_t row = 0;  // of profile.samples, or of profile.off_cpu; of a break: none
   Kind kind = Kind::kSample;
   uint64_t known_until_ns = 0;  // a wait is no gap, however long
 };
@@ -96,6 +99,7 @@ class Durations {
 
   uint64_t end_of(size_t i) const {
     const Point& point = thread_.points[i];
+    if (point.kind == Point::Kind::kBreak) return point.time_ns;
     const uint64_t one_interval =
         std::max(saturating_add(point.time_ns, options_.interval_ns), point.known_until_ns);
     if (i + 1 == thread_.points.size()) {
@@ -125,6 +129,10 @@ void diff_thread(const Profile& profile, const std::vector<Point>& points, const
     const uint64_t start = durations.start_of(i);
     if (end < start) frames.close_all(close_at_end);
     end = start;
+    if (points[i].kind == Point::Kind::kBreak) {
+      frames.close_all(close_at_end);
+      continue;
+    }
     frames.move_to(points[i].site, start, close_at_end, open);
     end = durations.end_of(i);
   }
@@ -163,6 +171,18 @@ void add_waits(const Profile& profile, const ThreadRows<OffCpuInterval>::Part& w
   }
 }
 
+// A sample at the very moment of a break comes after it.
+void add_breaks(const ThreadRows<profile::Break>::Part& breaks, MetricId metric, std::vector<Point>& points) {
+  const auto before = static_cast<ptrdiff_t>(points.size());
+  for (const profile::Break& row : breaks.rows)
+    if (!row.metric.valid() || row.metric == metric)
+      points.push_back({.time_ns = row.time_ns, .site = {}, .kind = Point::Kind::kBreak});
+  std::vector<Point> joined(points.size());
+  std::ranges::merge(points.begin() + before, points.end(), points.begin(), points.begin() + before, joined.begin(), {},
+                     &Point::time_ns, &Point::time_ns);
+  points.swap(joined);
+}
+
 // Calls per_thread(thread, points, durations) for every thread that has samples of the metric, or waits with stacks.
 template <typename PerThread>
 void for_each_thread(const Profile& profile, const Options& asked, PerThread&& per_thread) {
@@ -170,15 +190,18 @@ void for_each_thread(const Profile& profile, const Options& asked, PerThread&& p
   if (!options.metric.valid()) return;
   const ThreadSamples by_thread(profile, options.metric);
   ThreadRows<OffCpuInterval> waits(profile.off_cpu);
+  ThreadRows<profile::Break> breaks(profile.breaks);
   for (size_t i = 0; i < profile.threads.size(); ++i) {
     ThreadTimeline timeline;
     for (uint32_t row : by_thread.of(i))
       timeline.points.push_back({profile.samples[row].time_ns, profile.samples[row].site, row});
     const size_t samples = timeline.points.size();
     add_waits(profile, waits.next(i), timeline.points);
+    const auto gone = breaks.next(i);
     if (timeline.points.empty()) continue;
     std::ranges::inplace_merge(timeline.points, timeline.points.begin() + static_cast<ptrdiff_t>(samples), {},
                                &Point::time_ns);
+    if (!gone.rows.empty()) add_breaks(gone, options.metric, timeline.points);
     if (profile.threads[i].end_ns != 0) timeline.end_ns = profile.threads[i].end_ns;
     per_thread(ThreadId(i), timeline.points, Durations(options, timeline));
   }
@@ -211,6 +234,7 @@ WallWeights wall_weights(const Profile& profile, const Options& options) {
   std::vector<uint64_t>* const of_kind[] = {&weights.of_samples, &weights.of_off_cpu, &weights.of_resumed};
   for_each_thread(profile, options, [&](ThreadId, const std::vector<Point>& points, const Durations& durations) {
     for (size_t i = 0; i < points.size(); ++i) {
+      if (points[i].kind == Point::Kind::kBreak) continue;
       std::vector<uint64_t>& values = *of_kind[static_cast<size_t>(points[i].kind)];
       values[points[i].row] = durations.end_of(i) - durations.start_of(i);
     }

@@ -200,6 +200,24 @@ TEST_F(Timeline, EachMetricHasItsOwnTimeline) {
   EXPECT_EQ(wall_weights(p, {.metric = faults, .interval_ns = 3}).of_samples, (std::vector<uint64_t>{0, 3}));
 }
 
+TEST_F(Timeline, ABreakEndsWhatWasShown) {
+  const auto f = code(1, {"f"});
+  sample(10, {f});
+  sample(20, {f});
+  sample(50, {f});
+  const MetricId other = b.add_metric("faults", "count");
+  b.profile().breaks = {{.thread = thread, .time_ns = 30, .metric = metric}, {.thread = thread, .time_ns = 15, .metric = other},
+                        {.thread = thread, .time_ns = 40, .metric = metric}};
+  EXPECT_EQ(slices({}), (Lines{"0 f 10-30", "0 f 50-60"}));
+  EXPECT_EQ(wall_weights(p, {}).of_samples, (std::vector<uint64_t>{10, 10, 10}));
+}
+
+TEST_F(Timeline, ABreakAndTheEndOfAThreadBoundTheLastSample) {
+  sample(10, {code(1, {"f"})});
+  b.profile().breaks = {{.thread = thread, .time_ns = 14}};
+  EXPECT_EQ(slices({}), (Lines{"0 f 10-14"}));
+}
+
 TEST_F(Timeline, TheIntervalComesFromTheProfile) {
   b.profile().metrics[0].period = 0;
   for (uint64_t t : {100, 107, 114, 121, 400}) sample(t, {code(1, {"main"})});

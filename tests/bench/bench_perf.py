@@ -4,7 +4,7 @@ three sizes, bpftrace.
 
 Parts, each a list of rounds; a round runs every profiler once:
   main     two busy threads with a fixed amount of work, 999 Hz: recording, then everything up to folded stacks with names
-  rates    the same work for a shorter time at 99, 999 and 4,000 Hz: collection alone (cprof --no-symbolize, perf record)
+  rates    the same work for a shorter time at 99, 199, 999 and 4,000 Hz: collection alone (cprof --no-symbolize, perf record)
   faults   every page fault is an event, under 46 frames: what one event costs the program, without any timer's cost
   startup  a command that ends at once
   machine  the whole machine: peak memory of cprof
@@ -40,7 +40,7 @@ from profilers import Cprof, Event, profilers
 import tables
 
 PARTS = ("main", "rates", "faults", "startup", "machine")
-RATES = (99, 999, 4000)
+RATES = (99, 199, 999, 4000)
 MAIN_HZ = 999
 FAULTS_DEPTH, FAULTS_WORK = 40, 300000  # 46 frames from _start; some 3,000 events a second, so that no ring overflows
 CPU_GOAL, MEMORY_GOAL_MB = 10, 200

@@ -1,11 +1,13 @@
 """CPU time, memory and written bytes of whole process trees, for the bench."""
 
+import json
 import os
 import re
 import signal
 import statistics
 import subprocess
 import time
+import traceback
 
 
 class Cost:
@@ -29,6 +31,27 @@ def run(command, stdin=None, stdout=None, timeout=600, before=None):
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: status {process.returncode}\n{text[-2000:]}")
     return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, time.monotonic() - started, process.returncode, text)
+
+
+def apart(work):
+    """The result of work() in a process of its own: a child's peak memory begins with what its parent held, so this one stays small."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read_end)
+        with os.fdopen(write_end, "w") as out:
+            try:
+                json.dump(work(), out)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end) as answer:
+        text = answer.read()
+    if os.waitpid(child, 0)[1] != 0:
+        raise RuntimeError("a part of the bench failed; see above")
+    return json.loads(text)
 
 
 def wait_bounded(pid, timeout):

@@ -24,7 +24,7 @@ def page(results):
 
 def machine_words(results):
     facts, versions = results["machine"], results["versions"]
-    programs = ", ".join(words for words in (versions.get("perf"), versions.get("bpftrace")) if words)
+    programs = ", ".join(words for name, words in versions.items() if name != "commit" and words)
     return (f"Machine: {facts['cpu']}, {facts['cpus']} CPUs, {facts['memory']}, Linux {facts['kernel']}, load {facts['load']:.1f} at the "
             f"start. {programs}. cprof of commit {versions.get('commit')}. The whole run took {results.get('minutes', 0)} minutes.")
 

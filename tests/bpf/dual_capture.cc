@@ -1,6 +1,7 @@
-// dual_capture [-v] PROGRAM ARGS... | dual_capture [-v] -a SECONDS: runs a command, or the whole machine, under the BPF sampler, whose perf events also give perf's own sample
-// of the same moment (registers and 64 KB of stack), and compares each stack that the BPF program walked with what the
-// snapshot unwinder makes of perf's. Prints one line of counts; status 1 when a stack differs.
+// dual_capture [-v] [--for-5.10] PROGRAM ARGS... | -a SECONDS: runs a command, or the whole machine, under the BPF sampler,
+// whose perf events also give perf's own sample of the same moment (registers and 64 KB of stack), and compares each stack
+// that the BPF program walked with what the snapshot unwinder makes of perf's. Prints one line of counts; status 1 when a
+// stack differs. --for-5.10: by the programs for older kernels.
 //
 // Which belong together: same thread, same instruction pointer, nearest in time on either side, within 2 ms.
 #include <fmt/format.h>
@@ -173,11 +174,9 @@ Counts compare_all(const Sink& sink, bool verbose) {
   return counts;
 }
 
-Result<int> run(collect::PerfTarget target, uint64_t end_after_ns, bool verbose) {
+Result<int> run(collect::BpfOptions options, uint64_t end_after_ns, bool verbose) {
   PerfRings rings;
   Sink sink(rings);
-  collect::BpfOptions options;
-  options.perf.target = std::move(target);
   options.perf.freq_hz = 999;
   options.perf_tap = [&](int fd, const perf_event_attr& attr) { return rings.add(fd, attr); };
   auto collector = TRY(collect::BpfCollector::make(options));
@@ -201,17 +200,24 @@ Result<int> run(collect::PerfTarget target, uint64_t end_after_ns, bool verbose)
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
-  std::vector<std::string> words(argv + 1 + verbose, argv + argc);
+  collect::BpfOptions options;
+  bool verbose = false;
+  int at = 1;
+  for (; at < argc; at++) {
+    if (strcmp(argv[at], "-v") == 0) verbose = true;
+    else if (strcmp(argv[at], "--for-5.10") == 0) options.variant = collect::SamplerVariant::kFor510;
+    else break;
+  }
+  std::vector<std::string> words(argv + at, argv + argc);
   if (words.empty()) {
-    fmt::print(stderr, "usage: dual_capture [-v] PROGRAM ARGS... | -a SECONDS\n");
+    fmt::print(stderr, "usage: dual_capture [-v] [--for-5.10] PROGRAM ARGS... | -a SECONDS\n");
     return 2;
   }
-  collect::PerfTarget target;
+  collect::PerfTarget& target = options.perf.target;
   target.all_cpus = words[0] == "-a";
   uint64_t end_after_ns = target.all_cpus && words.size() > 1 ? strtoull(words[1].c_str(), nullptr, 10) * 1'000'000'000 : UINT64_MAX;
   if (!target.all_cpus) target.command = std::move(words);
-  auto status = run(std::move(target), end_after_ns, verbose);
+  auto status = run(std::move(options), end_after_ns, verbose);
   if (status) return *status;
   fmt::print(stderr, "dual_capture: {}\n", status.error().message);
   return 77;

@@ -1,5 +1,6 @@
-// event_stats [--off-cpu] [--count-only] PROGRAM ARGS... | -a SECONDS: records with the BPF collector and prints what came
-// as one line of JSON, for live.bpf: samples, stacks by how they end, and each thread's switches and time off the CPU.
+// event_stats [--off-cpu] [--count-only] [--for-5.10] PROGRAM ARGS... | -a SECONDS: records with the BPF collector and prints
+// what came as one line of JSON, for live.bpf: samples, stacks by how they end, and each thread's switches and time off the
+// CPU. --for-5.10: by the programs for older kernels.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -23,12 +24,16 @@ uint64_t now_ns() {
 struct ThreadStats {
   uint64_t outs = 0, ins = 0, preempted = 0, with_stack = 0, complete = 0, woken = 0, woken_by_thread = 0, off_ns = 0, runnable_ns = 0;
   uint64_t out_ns = 0;
+  bool has_snapshot = false;  // which is the stack of the switch-out that follows
   std::set<int32_t> wakers;
 };
 
 class Stats : public event::EventSink {
  public:
-  Result<void> begin(const event::SessionInfo&) override { return {}; }
+  Result<void> begin(const event::SessionInfo& info) override {
+    for (const event::Metric& metric : info.metrics) is_switch_stacks.push_back(metric.is_switch_stacks);
+    return {};
+  }
   Result<void> finish(uint64_t) override { return {}; }
   Result<void> on_event(const event::Event& event) override {
     uint64_t time = event::time_of(event);
@@ -66,6 +71,10 @@ class Stats : public event::EventSink {
     if (is_complete(id)) complete += times;
   }
   void on(const event::Sample& sample) {
+    if (is_switch_stacks.at(sample.metric)) {
+      threads[sample.task.tid].has_snapshot = true;
+      return;
+    }
     samples++;
     weight += sample.period;
     if (sample.snapshot) snapshots++;
@@ -89,7 +98,8 @@ class Stats : public event::EventSink {
     ThreadStats& t = threads[out.task.tid];
     t.outs++;
     t.preempted += out.preempted;
-    t.with_stack += out.stack_id != 0;
+    t.with_stack += out.stack_id != 0 || t.has_snapshot;
+    t.has_snapshot = false;
     t.complete += out.stack_id && is_complete(out.stack_id);
     t.out_ns = out.time_ns;
   }
@@ -104,6 +114,7 @@ class Stats : public event::EventSink {
   }
   void on(const auto&) {}
 
+  std::vector<bool> is_switch_stacks;  // of each metric
   std::unordered_map<uint64_t, event::WalkEnd> ends;
   std::map<int32_t, ThreadStats> threads;
   uint64_t last_ns = 0;
@@ -136,10 +147,11 @@ int main(int argc, char** argv) {
   for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
     if (strcmp(argv[at], "--off-cpu") == 0) options.off_cpu = true;
     else if (strcmp(argv[at], "--count-only") == 0) options.count_only = true;
+    else if (strcmp(argv[at], "--for-5.10") == 0) options.variant = collect::SamplerVariant::kFor510;
   }
   std::vector<std::string> words(argv + at, argv + argc);
   if (words.empty()) {
-    fmt::print(stderr, "usage: event_stats [--off-cpu] [--count-only] PROGRAM ARGS... | -a SECONDS\n");
+    fmt::print(stderr, "usage: event_stats [--off-cpu] [--count-only] [--for-5.10] PROGRAM ARGS... | -a SECONDS\n");
     return 2;
   }
   options.perf.target.all_cpus = words[0] == "-a";

@@ -81,11 +81,6 @@ class NotYet(Options):
     def test_metric_that_is_not_recorded(self):
         self.assert_refused("record", "-e", "page-faults", "--metric", "cycles", "--", "true", saying="cycles")
 
-    def test_options_of_report_for_later(self):
-        source = self.write("in.folded", FOLDED)
-        self.assert_refused("report", source, "--peek", "main", saying="not supported yet")
-        self.assert_refused("report", source, "--list", "main", saying="not supported yet")
-
     def test_rates_that_are_none(self):
         for option in (["-F", "0"], ["-F", "-5"], ["-F", "10x"], ["-F", " 7"], ["-c", "0"], ["-c", "-1"], ["-F", "10", "-c", "10"]):
             self.assert_refused("record", *option, "--", "true")

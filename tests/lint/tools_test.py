@@ -200,13 +200,14 @@ class Verified(Tree):
 
 class Benchmarks(unittest.TestCase):
     def test_only_the_generated_part_changes_and_a_second_time_nothing(self):
-        text = "before\n" + gen_benchmarks.BEGIN + "old\n" + gen_benchmarks.END + "after\n"
-        page = gen_benchmarks.page_with(text, "new\n")
-        self.assertEqual(page, "before\n" + gen_benchmarks.BEGIN + "\nnew\n\n" + gen_benchmarks.END + "after\n")
-        self.assertEqual(gen_benchmarks.page_with(page, "new\n"), page)
+        mark = gen_benchmarks.begin_of("perf.json")
+        text = "before\n" + mark + "old\n" + gen_benchmarks.END + "after\n"
+        page = gen_benchmarks.page_with(text, mark, "new\n")
+        self.assertEqual(page, "before\n" + mark + "\nnew\n\n" + gen_benchmarks.END + "after\n")
+        self.assertEqual(gen_benchmarks.page_with(page, mark, "new\n"), page)
 
     def test_a_page_without_a_place_for_it_is_found(self):
-        self.assertIsNone(gen_benchmarks.page_with("before\n" + gen_benchmarks.BEGIN, "new\n"))
+        self.assertIsNone(gen_benchmarks.page_with("before\n" + gen_benchmarks.begin_of("perf.json"), gen_benchmarks.begin_of("perf.json"), "new\n"))
 
 
 if __name__ == "__main__":

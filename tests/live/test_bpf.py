@@ -3,7 +3,7 @@
 Requires: root, a kernel with BTF, the programs of tests/bpf.
 """
 
-# verifies: C1, C2, C3
+# verifies: C1, C2, C3, C6
 # covers: record --backend --pid --tid --all-cpus --cgroup --no-kernel --no-inherit --max-depth --unwind
 
 import json
@@ -98,6 +98,89 @@ class Frames(Bpf):
         self.assertGreater(counts["bpf-complete"], 0)
         # Where it is shorter it says so: snapshots are bounded, and a machine full of JIT code has no tables.
         self.assertLess(counts["bpf-shorter"], 0.1 * counts["pairs"])
+
+
+    def test_the_programs_for_older_kernels(self):
+        """The same text with a bounded loop, and tasks read otherwise: chosen before 5.17, and right here, too."""
+        for name in ("nofp_gcc", "nofp_static_pie", "plt_lazy", "altstack", "exceptions", "nest200"):
+            with self.subTest(name):
+                counts, text = self.dual("--for-5.10", harness.program(name), "1.5", least=50)
+                agree = counts["equal"] + counts["bpf-longer"]
+                self.assertGreaterEqual(agree, 0.999 * counts["pairs"] - 1, text[-4000:])
+
+    def test_this_kernel_takes_the_newer_programs(self):
+        self.assertNotIn("bpf_variant_5_10", self.stats(harness.program("nofp_gcc"), "0.3")["diagnostics"])
+
+
+class Chosen(Bpf):
+    """--backend auto: bpf, or one line that says why not."""
+    NOTE = "recorded with perf events"
+
+    def test_bpf_where_it_can(self):
+        for options in ([], ["--off-cpu"], ["--unwind", "fp"], ["-e", "cpu-clock,page-faults"], ["-F", "max"], ["--delay", "0.1"]):
+            done = self.record([harness.program("nofp_gcc"), "0.3"], *options)
+            self.assertEqual(done.notes(self.NOTE), [], options)
+
+    def test_perf_where_bpf_cannot(self):
+        for options, word in ((["-e", "{cpu-clock,page-faults}"], "-e {...}"), (["--stack-size", "8K"], "--stack-size"),
+                              (["-F", "20000"], "20000"), (["-e", "sched:sched_switch"], "tracepoints")):
+            done = self.record([harness.program("nofp_gcc"), "0.3"], *options)
+            notes = done.notes(self.NOTE)
+            self.assertEqual(len(notes), 1, done.stderr)
+            self.assertIn(word, " ".join(notes[0].split()))
+
+    def test_perf_without_the_rights(self):
+        os.chmod(self.folder, 0o777)
+        done = self.run_as_nobody("record", "-o", self.path("out.folded"), "--", harness.program("nofp_gcc"), "0.3")
+        self.assertEqual(done.status, 0, done.stderr)
+        self.assertEqual(len(done.notes("CAP_BPF is missing")), 1, done.stderr)
+
+    def test_asked_for_by_name_it_is_not_replaced(self):
+        done = self.record(["true"], "--backend", "bpf", "-e", "{cpu-clock,page-faults}", expect=1)
+        self.assert_one_line(done)
+        self.assertIn("not supported", done.stderr)
+
+
+class Counted(Bpf):
+    """Sums are counted in the kernel where no output needs times: the totals are those of single samples."""
+    COUNTED, UNACCOUNTED = "counted without times", "neither came nor were counted as lost"
+
+    def both(self, command, *options):
+        """The same recording twice: its sums as counted in the kernel, and as single samples add up to."""
+        counted = self.record_bpf(command, *options)
+        self.assertIn(self.COUNTED, counted.stderr)
+        sums = self.folded()
+        single = self.record_bpf(command, *options, outputs=("single.folded", "single.txt"))
+        self.assertNotIn(self.COUNTED, single.stderr)
+        for done in (counted, single):
+            self.assertEqual(done.summary.lost, 0, done.stderr)
+            self.assertNotIn(self.UNACCOUNTED, done.stderr)
+        self.assertEqual(sums.total, counted.summary.samples)
+        return sums, self.folded("single.folded")
+
+    def test_every_fault_is_counted_on_its_stack(self):
+        command = [harness.program("faults"), "2000", "10", self.path("fault.ns")]
+        for folded in self.both(command, "-e", "page-faults", "-c", "1"):
+            # Where the program keeps its times is touched there, too.
+            self.assertLessEqual(abs(folded.count_with("touch_pages") - 2000), 20)
+            self.assertGreaterEqual(folded.share_of("main", "descend", "touch_pages"), 0.8)
+
+    def test_shares_are_the_same(self):
+        for folded in self.both([harness.program("shares"), "1.5"]):
+            self.assertGreaterEqual(folded.share_of("main", "one_round"), 0.95)
+            self.assert_share(folded.share_of("share_sixty"), 0.6, "share_sixty", 0.08)
+
+    def test_stacks_of_programs_that_are_gone_when_they_are_counted(self):
+        """Of a process that executes again and again; its counts are read when it is another program, or none."""
+        fault = f"{harness.program('faults')} 300 5 {self.path('fault.ns')}"
+        command = ["sh", "-c", f"{fault}; {fault}; sh -c '{fault}'; exec {fault}"]
+        for folded in self.both(command, "-e", "page-faults", "-c", "1"):
+            self.assertLessEqual(abs(folded.of_comm("faults").count_with("touch_pages") - 1200), 40)
+
+    def test_what_needs_times_is_not_counted(self):
+        for options in (["--weight", "wall"], ["--max-size", "1G"], ["--off-cpu"], ["--save-raw", self.path("raw.data")]):
+            done = self.record_bpf([harness.program("shares"), "0.3"], *options)
+            self.assertNotIn(self.COUNTED, done.stderr, options)
 
 
 class Targets(Bpf):

@@ -173,6 +173,8 @@ class SharedBinary(Conditions):
             self.start([big, "60"])
         time.sleep(3)
         recorder = self.start_recording("-a", "-d", "8", "-F", "499", "-o", self.path("out.folded"))
+        time.sleep(6)
+        maps = sum(kind == "map" for kind, _ in bpf_objects_of(recorder.pid))
         stderr = recorder.stderr.read().decode()
         _, status, usage = os.wait4(recorder.pid, 0)
         recorder.returncode = os.waitstatus_to_exitcode(status)
@@ -182,6 +184,10 @@ class SharedBinary(Conditions):
         self.assertGreater(mine.total, 500, stderr)
         self.assertGreaterEqual(mine.share_of("main", "big_work"), LEAST_WITH_MAIN[self.backend], stderr)
         self.assertLess(usage.ru_maxrss / 1024, SHARED_LIMIT_MB, stderr)
+        # Tables lie in maps of 4 MB: a few for this file and all others, not one and more for each process.
+        self.assertLess(maps, SHARERS // 2, "BPF maps that hold the tables")
+        if self.backend == "bpf":
+            self.assertGreater(maps, 10)
 
 
 PARTS = {"killed": Killed, "short": ShortProcesses, "shared": SharedBinary}

@@ -101,7 +101,7 @@ class UnwindCases(harness.Live):
             folded = self.stacks_of(f"nofp_{linker}", seconds="1")
             for name in ("recurse", "sort_something", "with_alloca", "one_round"):
                 self.assertGreater(folded.count_with(name), 0, f"{name}, linked by {linker}")
-            self.assertLessEqual(folded.unnamed_leaves(), 0.01 * folded.total, linker)
+            self.assertLessEqual(folded.unnamed_leaves(), max(2, 0.01 * folded.total), linker)
             main_or_thread = folded.count_with("run_until", "one_round")
             self.assertGreaterEqual(main_or_thread, 0.95 * folded.total, linker)
 

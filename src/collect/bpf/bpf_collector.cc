@@ -8,21 +8,20 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <ctime>
 #include <deque>
 #include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "collect/bpf/support.h"
 #include "collect/perf/cpu_list.h"
-#include "collect/perf/event_attr.h"
-#include "collect/perf/open_error.h"
-#include "collect/perf/perf_api.h"
 #include "collect/perf/running_tasks.h"
-#include "event/perf_record.h"
 
 namespace cprof::collect {
 namespace {
@@ -38,19 +37,25 @@ uint64_t monotonic_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// A sampled clock interrupts every CPU, busy with the target or not. In a virtual machine each interrupt may take 40 us:
-// faster than this, a CPU can be kept from all other work until the kernel's watchdog complains.
-constexpr uint64_t kMostHz = 10'000;
-constexpr uint64_t kLeastClockPeriodNs = 1'000'000'000 / kMostHz;
-
 void limit_rate(BpfOptions& options, Diagnostics& diagnostics) {
   uint64_t& freq_hz = options.perf.freq_hz;
-  if (freq_hz <= kMostHz || options.perf.period) return;
+  if (freq_hz <= kMostClockHz || options.perf.period) return;
   if (freq_hz != kMaxFrequency)
     diagnostics.add("frequency_lowered_for_bpf", Severity::kNotice,
                     "the frequency was lowered to 10000 Hz, the most for a sampler on every CPU; --backend perf takes more", 1,
                     fmt::format("{} Hz", freq_hz));
-  freq_hz = kMostHz;
+  freq_hz = kMostClockHz;
+}
+
+// Of each CPU, a power of two. A large ring is always cold; but 60,000 switches a second are 10 MB, stacks of ever new
+// processes some more, and a busy machine may keep their reader waiting for most of a second.
+constexpr uint32_t kLeastRingBytes = 1 << 20, kSamplesRingBytes = 1 << 22, kSwitchesRingBytes = 1 << 23, kAllRingsBytes = 1 << 28;
+
+constexpr uint32_t kSideBandPages = 512;  // of 4 KiB: thousands of forks and execs
+
+uint32_t ring_bytes(bool has_switches) {
+  auto cpus = static_cast<uint32_t>(std::max<long>(sysconf(_SC_NPROCESSORS_ONLN), 1));
+  return std::clamp(std::bit_floor(kAllRingsBytes / cpus), kLeastRingBytes, has_switches ? kSwitchesRingBytes : kSamplesRingBytes);
 }
 
 void limit_depth(BpfOptions& options, Diagnostics& diagnostics) {
@@ -66,7 +71,9 @@ PerfOptions side_band_options(const BpfOptions& options) {
   perf.side_band_only = true;
   perf.off_cpu = false;
   perf.stack_mode = StackMode::kNone;
-  perf.switches = options.perf.switches && !options.off_cpu;
+  // Counts have no times, so nobody would know what happened between.
+  perf.switches = options.perf.switches && !options.off_cpu && !options.count_only;
+  perf.ring_pages = kSideBandPages;
   return perf;
 }
 
@@ -83,8 +90,10 @@ class BpfCollector::SideBand : public event::EventSink {
     const BpfOptions& options = owner_.options_;
     info.has_off_cpu = options.off_cpu;
     info.has_switches = side.has_switches || options.off_cpu;
+    info.stacks_repeat_ns = 2 * options.repeat_stacks_ns;  // and what its ring and the sorter take
     info.has_kernel_stacks = owner_.side_->may_sample_kernel() && options.perf.stack_mode != StackMode::kNone;
     if (info.has_kernel_stacks) info.kernel_stacks_missing.clear();
+    if (options.off_cpu) info.metrics.push_back(switch_stacks_spec().metric);
     return owner_.sink_->begin(info);
   }
   Result<void> on_event(const event::Event& event) override {
@@ -104,7 +113,7 @@ class BpfCollector::SideBand : public event::EventSink {
   Result<void> finish(uint64_t end_ns) override {
     TRY(pass_on());
     TRY(owner_.deliver(UINT64_MAX));
-    for (int map = 0; map < 2; map++) TRY(owner_.deliver_counts(end_ns));
+    for (int map = 0; map < 2; map++) TRY(owner_.deliver_counts(end_ns, true));
     return owner_.sink_->finish(end_ns);
   }
 
@@ -139,16 +148,20 @@ BpfCollector::BpfCollector(BpfOptions options, std::unique_ptr<PerfCollector> si
 BpfCollector::~BpfCollector() = default;
 
 Result<std::unique_ptr<BpfCollector>> BpfCollector::make(BpfOptions options) {
-  if (auto obstacle = find_bpf_obstacle(read_bpf_machine())) return fail("--backend bpf: " + obstacle->text(), ENOTSUP);
+  if (auto obstacle = find_bpf_obstacle(read_bpf_machine())) return fail("bpf: " + obstacle->text(), ENOTSUP);
   Diagnostics limits;
   limit_depth(options, limits);
   limit_rate(options, limits);
   auto side = TRY(PerfCollector::make(side_band_options(options)));
-  for (const EventSpec& spec : side->events())
-    if (spec.group >= 0) return fail("not supported: -e {...} with --backend bpf; use --backend perf", ENOTSUP);
+  for (const EventSpec& spec : side->events()) {
+    if (spec.group >= 0) return fail("-e {...}: not supported by --backend bpf, perf can", ENOTSUP);
+    if (spec.metric.type == PERF_TYPE_TRACEPOINT)
+      return fail(fmt::format("-e {}: tracepoints are not supported by --backend bpf, perf can", spec.metric.name), ENOTSUP);
+  }
   std::unique_ptr<BpfCollector> collector(new BpfCollector(std::move(options), std::move(side)));
   collector->diagnostics_.merge(limits);
   TRY(collector->load());
+  TRY(collector->attach());
   return collector;
 }
 
@@ -157,7 +170,8 @@ sampler_settings BpfCollector::settings() const {
   sampler_settings settings{};
   settings.filter = perf.target.all_cpus ? SAMPLER_ALL : perf.target.cgroup.empty() ? SAMPLER_TASKS : SAMPLER_CGROUP;
   settings.max_depth = options_.max_depth;
-  settings.metric = side_->events().size() > 1 ? SAMPLER_METRIC_BY_COOKIE : 0;
+  settings.has_metrics = side_->events().size() > 1;
+  settings.ring_bytes = ring_bytes(options_.off_cpu);
   settings.kernel_stacks = perf.kernel && perf.stack_mode != StackMode::kNone;
   settings.user_stacks = perf.stack_mode == StackMode::kDwarf          ? SAMPLER_USER_TABLES
                          : perf.stack_mode == StackMode::kFramePointer ? SAMPLER_USER_FRAME_POINTERS
@@ -176,7 +190,9 @@ sampler_settings BpfCollector::settings() const {
 Result<void> BpfCollector::load() {
   const PerfTarget& target = options_.perf.target;
   wide_ = target.all_cpus || !target.cgroup.empty();
-  object_ = TRY(SamplerObject::load(settings()));
+  object_ = TRY(SamplerObject::load(settings(), options_.variant));
+  if (!object_->full_refused().empty())
+    diagnostics_.add("bpf_variant_5_10", Severity::kInfo, "the BPF programs are those for Linux 5.10", 1, object_->full_refused());
   modules_ = std::make_unique<ModuleBook>(*object_, diagnostics_);
   processes_ = std::make_unique<ProcessBook>(*object_, *modules_, !wide_, diagnostics_);
   return {};
@@ -196,8 +212,11 @@ Result<void> BpfCollector::name_tasks() {
   if (wide_) return {};
   bool is_command = side_->command_pid().has_value();
   std::unordered_set<int32_t> named;
-  for (int32_t tid : side_->live_tids())
-    if (named.insert(tid).second) object_->add_task(tid, !is_command);
+  for (int32_t tid : side_->live_tids()) {
+    if (!named.insert(tid).second) continue;
+    object_->add_task(tid, !is_command);
+    TRY(events_->open_task(tid));
+  }
   for (int round = 0; !options_.perf.target.pids.empty() && round < kMostListings; round++) {
     auto threads = threads_of(options_.perf.target.pids);
     if (!threads) break;  // a process ended meanwhile
@@ -205,6 +224,7 @@ Result<void> BpfCollector::name_tasks() {
     for (const event::Task& task : *threads) {
       if (!named.insert(task.tid).second) continue;
       object_->add_task(task.tid, true);
+      TRY(events_->open_task(task.tid));
       is_any_new = true;
     }
     if (!is_any_new) break;
@@ -212,51 +232,34 @@ Result<void> BpfCollector::name_tasks() {
   return {};
 }
 
-Result<void> BpfCollector::open_samplers(int cpu) {
-  AttrChoices choices{.stack_mode = options_.perf_tap ? StackMode::kDwarf : StackMode::kNone,
-                      .stack_bytes = event::kMaxStackBytes,
-                      .kernel = side_->may_sample_kernel(),
-                      .inherit = false,
-                      .start_disabled = true};
-  for (uint32_t metric = 0; metric < side_->events().size(); metric++) {
-    EventSpec spec = side_->events()[metric];
-    if (spec.metric.is_time && spec.metric.period && spec.metric.period < kLeastClockPeriodNs) {
-      spec.metric.period = kLeastClockPeriodNs;
-      if (sampled_cpus_.empty())
-        diagnostics_.add("period_raised_for_bpf", Severity::kNotice,
-                         "the period of a clock was raised to 100000 ns, the least for a sampler on every CPU; --backend perf takes less");
-    }
-    perf_event_attr attr = sampling_attr(spec, choices);
-    int fd = kernel_perf_api().open(attr, -1, cpu, -1, 0);
-    if (fd == -ENODEV) return {};  // the CPU went offline
-    if (fd < 0) return std::unexpected(open_error({spec.metric.name, -1, cpu}, -fd, options_.perf));
-    Fd event(fd);
-    if (options_.perf_tap) TRY(options_.perf_tap(fd, attr));
-    TRY(object_->attach_sampler(std::move(event), metric));
-  }
-  sampled_cpus_.push_back(cpu);
-  return {};
-}
-
 Result<void> BpfCollector::open(event::EventSink& sink) {
   sink_ = &sink;
-  TRY(attach());
   TRY(side_->open(*side_band_));
   std::vector<int> online = TRY(read_cpu_list(options_.perf.online_cpus_path));
   TRY(object_->add_rings(online));
+  events_ = std::make_unique<SamplerEvents>(options_, side_->events(), side_->may_sample_kernel(), *object_, diagnostics_);
   TRY(name_tasks());
-  for (int cpu : side_->cpus()) TRY(open_samplers(cpu));
+  for (int cpu : side_->cpus()) TRY(events_->open_cpu(cpu));
   processes_->publish(monotonic_ns());
   return {};
 }
 
 Result<void> BpfCollector::start() {
   uint64_t now = monotonic_ns();
-  last_period_ns_ = now;
+  last_period_ns_ = last_repeat_ns_ = last_counts_ns_ = now;
+  counts_period_ns_ = kPeriodNs;
   sampling_at_ns_ = now + options_.perf.delay_ns;
   sampling_ = options_.perf.delay_ns == 0;
   object_->turn(sampling_);
   return side_->start();
+}
+
+// What is not met any more is forgotten, here and by the sink: a recording may go on for days.
+void BpfCollector::repeat_stacks(uint64_t now_ns) {
+  if (now_ns - last_repeat_ns_ < options_.repeat_stacks_ns) return;
+  last_repeat_ns_ = now_ns;
+  stacks_.repeat(now_ns);
+  object_->repeat_stacks();
 }
 
 void BpfCollector::take_record(std::span<const std::byte> record) {
@@ -264,7 +267,8 @@ void BpfCollector::take_record(std::span<const std::byte> record) {
   records_++;
   const sampler_header* header = header_of(record);
   if (!header) return;
-  if (header->type == SAMPLER_STACK) stacks_.keep(header->stack, header->time_ns, record);
+  // Counts name a stack long after it was met, when other code may lie at its addresses: it is told in its turn.
+  if (header->type == SAMPLER_STACK && !options_.count_only) stacks_.keep(header->stack, header->time_ns, record);
   else if (header->type != SAMPLER_WANT_MODULE) sorter_.push_copy(header->time_ns, record);
   else processes_->make_table(static_cast<uint32_t>(header->stack), static_cast<int32_t>(header->pid));
 }
@@ -279,51 +283,80 @@ Result<void> BpfCollector::deliver(uint64_t until_ns) {
   return {};
 }
 
-// Before the first event that names it. An id that nobody has described becomes 0.
-Result<void> BpfCollector::describe_stack(uint64_t& id, uint64_t time_ns) {
-  StackBook::Stack* known = id ? stacks_.find(id) : nullptr;
-  if (id == 0 || (known && known->is_told)) return {};
-  if (!known || !decoder_.decode(known->record, stack_event_)) {
-    diagnostics_.add("bpf_stacks_missing", Severity::kDataLoss, "samples whose stack did not come through the ring buffer");
-    id = 0;
+Result<void> BpfCollector::tell_stack(StackBook::Stack& kept, uint64_t time_ns) {
+  if (!decoder_.decode(kept.record, stack_event_)) {
+    diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
     return {};
   }
   auto& stack = std::get<event::StackDef>(stack_event_);
   stack.time_ns = time_ns;
-  size_t believable = processes_->believable(stack.task.pid, seen_ns_of_stack(known->record), time_ns, stack.user_chain);
+  size_t believable = processes_->believable(stack.task.pid, seen_ns_of_stack(kept.record), time_ns, stack.user_chain);
   if (believable < stack.user_chain.size()) {
     // The frame itself is right: only what it was unwound by was not. Its caller is in doubt.
     stack.user_chain = stack.user_chain.first(believable + 1);
     stack.user_end = event::WalkEnd::kNoMapping;
   }
   Result<void> told = sink_->on_event(stack_event_);
-  stacks_.tell(*known);
+  stacks_.tell(kept);
   return told;
 }
 
+// Before the first event that names it. An id that nobody has described becomes 0.
+Result<void> BpfCollector::describe_stack(uint64_t& id, uint64_t time_ns) {
+  if (id == 0) return {};
+  StackBook::Stack* kept = stacks_.find(id);
+  if (kept && !kept->is_told) TRY(tell_stack(*kept, time_ns));
+  if (kept && kept->is_told) return {};
+  diagnostics_.add("bpf_stacks_missing", Severity::kDataLoss, "samples whose stack did not come through the ring buffer");
+  id = 0;
+  return {};
+}
+
+Result<void> BpfCollector::deliver_stack(std::span<const std::byte> record) {
+  const sampler_header& header = *header_of(record);
+  StackBook::Stack& kept = stacks_.keep(header.stack, header.time_ns, record);
+  return kept.is_told ? Result<void>() : tell_stack(kept, header.time_ns);
+}
+
 Result<void> BpfCollector::deliver_record(std::span<const std::byte> record) {
+  const sampler_header& header = *header_of(record);
+  if (header.type == SAMPLER_STACK) return deliver_stack(record);
   if (!decoder_.decode(record, event_)) {
     diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
     return {};
   }
-  if (auto* sample = std::get_if<event::Sample>(&event_)) TRY(describe_stack(sample->stack_id, sample->time_ns));
+  if (auto* sample = std::get_if<event::Sample>(&event_)) {
+    const auto switch_stacks = static_cast<uint32_t>(side_->events().size());
+    if (sample->metric == SAMPLER_SWITCH_STACKS) sample->metric = switch_stacks;
+    samples_delivered_ += sample->metric != switch_stacks;
+    TRY(describe_stack(sample->stack_id, sample->time_ns));
+  }
   if (auto* out = std::get_if<event::SwitchOut>(&event_)) TRY(describe_stack(out->stack_id, out->time_ns));
   return sink_->on_event(event_);
 }
 
-Result<void> BpfCollector::deliver_counts(uint64_t now_ns) {
+Result<void> BpfCollector::deliver_count(const sampler_count_key& key, const sampler_count& count, uint64_t now_ns) {
+  uint64_t id = key.stack;
+  samples_delivered_ += count.samples;
+  TRY(describe_stack(id, now_ns));
+  return sink_->on_event(event::Count{now_ns, {static_cast<int32_t>(key.pid), static_cast<int32_t>(key.tid)}, key.metric,
+                                      count.samples, count.weight, id, key.in_kernel != 0});
+}
+
+// is_last: every stack that has come has been told. Else one may still wait for its turn, and its counts wait with it.
+Result<void> BpfCollector::deliver_counts(uint64_t now_ns, bool is_last) {
   if (!options_.count_only) return {};
-  Result<void> delivered;
-  object_->take_counts([&](const sampler_count_key& key, const sampler_count& count) {
-    uint64_t id = key.stack;
-    if (delivered) delivered = describe_stack(id, now_ns);
-    event_ = event::Count{now_ns, {static_cast<int32_t>(key.pid), static_cast<int32_t>(key.tid)}, key.metric,
-                          count.samples, count.weight, id, key.in_kernel != 0};
-    if (delivered) delivered = sink_->on_event(event_);
-  });
-  stacks_.delivered_until(last_counts_ns_);  // what was counted until the maps changed places before
-  last_counts_ns_ = now_ns;
-  return delivered;
+  const uint64_t changed_places_ns = std::exchange(last_counts_ns_, now_ns);  // the maps did: what comes now was counted before
+  auto counts = std::exchange(early_counts_, {});
+  object_->take_counts([&](const sampler_count_key& key, const sampler_count& count) { counts.emplace_back(key, count); });
+  counts_period_ns_ = counts.size() > SAMPLER_MAX_COUNTS / 8 ? kPeriodNs / 10 : kPeriodNs;
+  for (const auto& [key, count] : counts) {
+    const StackBook::Stack* kept = key.stack ? stacks_.find(key.stack) : nullptr;
+    if (key.stack && !is_last && !(kept && kept->is_told)) early_counts_.emplace_back(key, count);
+    else TRY(deliver_count(key, count, now_ns));
+  }
+  if (early_counts_.empty()) stacks_.delivered_until(changed_places_ns);
+  return {};
 }
 
 void BpfCollector::wait(int timeout_ms) {
@@ -335,13 +368,7 @@ Result<void> BpfCollector::follow_cpus() {
   auto online = read_cpu_list(options_.perf.online_cpus_path);
   if (!online) return {};
   TRY(object_->add_rings(*online));
-  // The event of a CPU that went away does not come back with it.
-  std::erase_if(sampled_cpus_, [&](int cpu) { return !std::ranges::binary_search(*online, cpu); });
-  for (int cpu : *online) {
-    bool is_wanted = options_.perf.target.cpus.empty() || std::ranges::binary_search(side_->cpus(), cpu);
-    if (is_wanted && std::ranges::find(sampled_cpus_, cpu) == sampled_cpus_.end()) TRY(open_samplers(cpu));
-  }
-  return {};
+  return events_->follow_cpus(*online);
 }
 
 Result<void> BpfCollector::periodic_work() {
@@ -350,12 +377,14 @@ Result<void> BpfCollector::periodic_work() {
     sampling_ = true;
     object_->turn(true);
   }
+  if (now - last_counts_ns_ >= counts_period_ns_) TRY(deliver_counts(now, false));
+  repeat_stacks(now);
   if (now - last_period_ns_ < kPeriodNs) return {};
   last_period_ns_ = now;
   if (auto followed = follow_cpus(); !followed)
     diagnostics_.add("cpus_not_opened", Severity::kDataLoss, "CPUs that came online and could not be sampled", 1,
                      followed.error().message);
-  return deliver_counts(now);
+  return {};
 }
 
 Result<bool> BpfCollector::poll(int timeout_ms) {
@@ -393,6 +422,11 @@ void BpfCollector::report_losses() {
   auto counters = object_->counters();
   for (const Row& row : kRows)
     if (counters[row.counter]) diagnostics_.add(row.name, row.severity, row.description, counters[row.counter]);
+  // What was taken is delivered or among the losses above; anything else is a fault here.
+  uint64_t accounted = samples_delivered_ + counters[SAMPLER_RING_FULL_SAMPLES] + counters[SAMPLER_COUNTS_FULL];
+  if (accounted != counters[SAMPLER_SAMPLES])
+    diagnostics_.add("bpf_samples_unaccounted", Severity::kDataLoss, "samples that were taken and neither came nor were counted as lost", 1,
+                     fmt::format("{} taken, {} accounted for", counters[SAMPLER_SAMPLES], accounted));
   if (sorter_.late())
     diagnostics_.add("records_late", Severity::kInfo, "records that came after later ones had been delivered", sorter_.late());
 }

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"
 #include "collect/bpf/bpf_options.h"
 #include "collect/bpf/module_book.h"
 #include "collect/bpf/process_book.h"
+#include "collect/bpf/sampler_events.h"
 #include "collect/bpf/sampler_object.h"
 #include "collect/bpf/sampler_record.h"
 #include "collect/bpf/stack_book.h"
@@ -47,14 +49,17 @@ class BpfCollector final : public event::Collector {
   Result<void> load();
   Result<void> attach();
   Result<void> name_tasks();
-  Result<void> open_samplers(int cpu);
   Result<void> follow_cpus();
   void drain();
   void take_record(std::span<const std::byte> record);
+  void repeat_stacks(uint64_t now_ns);
   Result<void> deliver(uint64_t until_ns);
   Result<void> deliver_record(std::span<const std::byte> record);
+  Result<void> deliver_stack(std::span<const std::byte> record);
+  Result<void> tell_stack(StackBook::Stack& stack, uint64_t time_ns);
   Result<void> describe_stack(uint64_t& id, uint64_t time_ns);
-  Result<void> deliver_counts(uint64_t now_ns);
+  Result<void> deliver_counts(uint64_t now_ns, bool is_last);
+  Result<void> deliver_count(const sampler_count_key& key, const sampler_count& count, uint64_t now_ns);
   void wait(int timeout_ms);
   Result<void> periodic_work();
   void report_losses();
@@ -64,6 +69,7 @@ class BpfCollector final : public event::Collector {
   std::unique_ptr<SideBand> side_band_;
   Diagnostics diagnostics_;
   std::unique_ptr<SamplerObject> object_;
+  std::unique_ptr<SamplerEvents> events_;
   std::unique_ptr<ModuleBook> modules_;
   std::unique_ptr<ProcessBook> processes_;
   SamplerRecordDecoder decoder_;
@@ -71,10 +77,11 @@ class BpfCollector final : public event::Collector {
   event::EventSink* sink_ = nullptr;
   event::Event event_, stack_event_;
   StackBook stacks_;
-  std::vector<int> sampled_cpus_;
+  std::vector<std::pair<sampler_count_key, sampler_count>> early_counts_;  // of stacks that are still to be told
   bool wide_ = false, closed_ = false, sampling_ = false;
   int backoff_ms_ = 1;
-  uint64_t bytes_read_ = 0, records_ = 0, sampling_at_ns_ = 0, last_period_ns_ = 0, last_counts_ns_ = 0;
+  uint64_t bytes_read_ = 0, records_ = 0, samples_delivered_ = 0, sampling_at_ns_ = 0, last_period_ns_ = 0, last_repeat_ns_ = 0, last_counts_ns_ = 0;
+  uint64_t counts_period_ns_ = 0;
 };
 
 }  // namespace cprof::collect

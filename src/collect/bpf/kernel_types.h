@@ -26,10 +26,6 @@ struct bpf_perf_event_data {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-typedef struct {
-  int counter;
-} atomic_t;
-
 struct super_block {
   unsigned int s_dev;
 };
@@ -58,9 +54,6 @@ struct mm_struct {
 struct thread_struct {
   unsigned long fsbase;
 };
-struct signal_struct {
-  atomic_t live;
-};
 struct task_struct {
   void *stack;
   unsigned int flags;
@@ -71,8 +64,18 @@ struct task_struct {
   uint64_t start_boottime;
   uint64_t self_exec_id;
   unsigned in_execve : 1;
-  struct signal_struct *signal;
   struct thread_struct thread;
+};
+
+struct perf_event_attr {
+  uint32_t wakeup_watermark;
+};
+struct perf_event {
+  struct perf_event_attr attr;
+};
+/* What a perf program's context really is. */
+struct bpf_perf_event_data_kern {
+  struct perf_event *event;
 };
 
 #pragma clang attribute pop

@@ -97,9 +97,9 @@ void ProcessBook::forget(int32_t pid, uint64_t now_ns) {
   changed_.erase(pid);
   executed_.erase(pid);
   replaced_.erase(pid);
+  maps_.drop_process(pid);  // what the program gave it by itself, too
   auto it = told_.find(pid);
   if (it == told_.end()) return;
-  maps_.drop_process(pid);
   ranges_.give_back(it->second.range, now_ns);
   told_.erase(it);
 }

@@ -18,6 +18,12 @@ SAMPLER_INLINE int is_wanted(uint32_t tid) {
   return task && task->on;
 }
 
+/* A new thread waits for its first CPU. */
+SAMPLER_INLINE void begin_off_cpu(uint32_t tid) {
+  struct sampler_wait fresh = {.out_ns = bpf_ktime_get_ns()};
+  if (bpf_map_update_elem(&waits, &tid, &fresh, BPF_ANY)) count(SAMPLER_WAITS_FULL);
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
   uint32_t parent_tid = (uint32_t)parent->pid, child_tid = (uint32_t)child->pid;
@@ -28,11 +34,15 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
     struct sampler_task same = *task;
     if (bpf_map_update_elem(&tasks, &child_tid, &same, BPF_ANY)) count(SAMPLER_TASKS_FULL);
   }
+  if (settings.off_cpu && is_wanted(parent_tid)) begin_off_cpu(child_tid);
   if (child_pid == parent_pid) return 0;
   /* The child has its parent's mappings, and the parent's doubts about them. */
   const struct sampler_process *process = process_of(parent_pid);
   bpf_map_delete_elem(&execs, &child_pid);
-  if (!process) return 0;
+  if (!process) {
+    bpf_map_delete_elem(&processes, &child_pid);  /* of one that had this pid before */
+    return 0;
+  }
   struct sampler_process copy = *process;
   if (bpf_map_update_elem(&processes, &child_pid, &copy, BPF_ANY)) count(SAMPLER_PROCESSES_FULL);
   return 0;
@@ -53,14 +63,12 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid) {
   return 0;
 }
 
+/* A process's mappings stay, and when it executed: it is sampled until it is gone, and user space lets go of them. */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task) {
-  uint32_t tid = (uint32_t)task->pid, pid = (uint32_t)task->tgid;
+  uint32_t tid = (uint32_t)task->pid;
   bpf_map_delete_elem(&waits, &tid);
-  if (settings.filter == SAMPLER_TASKS && bpf_map_delete_elem(&tasks, &tid)) return 0;
-  if (task->signal->live.counter > 0) return 0;
-  bpf_map_delete_elem(&processes, &pid);
-  bpf_map_delete_elem(&execs, &pid);
+  if (settings.filter == SAMPLER_TASKS) bpf_map_delete_elem(&tasks, &tid);
   return 0;
 }
 
@@ -87,15 +95,21 @@ SAMPLER_INLINE void count_sample(const struct sampler_sample *sample) {
 
 SAMPLER_INLINE void take_sample(struct bpf_perf_event_data *context, struct scratch *scratch,
                                                               void *ring, uint32_t slot) {
-  struct task_struct *task = bpf_get_current_task_btf();
+  struct task_struct *task = current_task();
   struct sampler_sample *sample = &scratch->sample;
   begin_walk(scratch, task, sample->header.pid, slot);
   walk_user(scratch, task, context, slot);
-  if (scratch->walk.wants_snapshot && settings.snapshots && take_budget(scratch, ring) && send_snapshot(scratch, context, ring)) return;
+  if (send_snapshot(scratch, context, ring, slot, 0)) return;
   walk_kernel(scratch, context, 0);
   sample->header.stack = define_stack(scratch, ring, slot);
   if (settings.count_only) count_sample(sample);
   else if (bpf_ringbuf_output(ring, sample, sizeof(*sample), wakeup_for(ring))) count(SAMPLER_RING_FULL_SAMPLES);
+}
+
+/* Which of several events this is. An attach cookie could tell, but events that a new thread inherits have none, and there
+ * are none before 5.15; attributes are inherited, and without a ring the watermark means nothing. */
+SAMPLER_INLINE uint32_t metric_of(struct bpf_perf_event_data *context) {
+  return BPF_CORE_READ((struct bpf_perf_event_data_kern *)context, event, attr.wakeup_watermark);
 }
 
 SEC("perf_event")
@@ -116,7 +130,7 @@ int on_sample(struct bpf_perf_event_data *context) {
   sample->header.stack = 0;
   sample->ip = context->regs.ip;
   sample->period = context->sample_period;
-  sample->metric = settings.metric == SAMPLER_METRIC_BY_COOKIE ? (uint32_t)bpf_get_attach_cookie(context) : settings.metric;
+  sample->metric = settings.has_metrics ? metric_of(context) : 0;
   sample->flags = context->regs.cs & 3 ? 0 : SAMPLER_IN_KERNEL;
   count(SAMPLER_SAMPLES);
   take_sample(context, scratch, ring, slot);
@@ -128,7 +142,7 @@ int on_sample(struct bpf_perf_event_data *context) {
 SAMPLER_INLINE int is_wanted_cpu(void) {
   if (!settings.some_cpus) return 1;
   uint32_t cpu = bpf_get_smp_processor_id();
-  return cpu < SAMPLER_MAX_CPUS && settings.cpus[cpu / 64 % (SAMPLER_MAX_CPUS / 64)] >> (cpu % 64) & 1;
+  return cpu < SAMPLER_MAX_CPUS && settings.cpus[at_most(cpu / 64, SAMPLER_MAX_CPUS / 64 - 1)] >> (cpu % 64) & 1;
 }
 
 /* The preempt count, which would say it, cannot be reached where kallsyms has no data symbols. But an interrupt of kernel
@@ -139,10 +153,11 @@ SAMPLER_INLINE int is_in_interrupt(struct task_struct *task) {
   uint64_t *place = bpf_map_lookup_elem(&own_stack, &first);
   if (!place) return 1;
   *(volatile uint64_t *)place = (uint64_t)&first;
-  if (*(volatile uint64_t *)place - (uint64_t)task->stack >= CPROF_THREAD_SIZE) return 1;
-  if (!task->mm || task->flags & CPROF_PF_KTHREAD) return 0;
-  const struct pt_regs *registers = (const struct pt_regs *)bpf_task_pt_regs(task);
-  return (int64_t)registers->orig_ax < 0;
+  if (*(volatile uint64_t *)place - (uint64_t)FIELD(task, stack) >= CPROF_THREAD_SIZE) return 1;
+  if (!FIELD(task, mm) || FIELD(task, flags) & CPROF_PF_KTHREAD) return 0;
+  struct pt_regs room;
+  const struct pt_regs *registers = user_registers(task, &room);
+  return registers && (int64_t)registers->orig_ax < 0;
 }
 
 SAMPLER_INLINE void tell_switch_in(struct sampler_wait *wait, uint32_t pid, uint32_t tid,
@@ -155,6 +170,19 @@ SAMPLER_INLINE void tell_switch_in(struct sampler_wait *wait, uint32_t pid, uint
   in.header.tid = tid;
   wait->out_ns = 0;
   if (bpf_ringbuf_output(ring, &in, sizeof(in), wakeup_for(ring))) count(SAMPLER_RING_FULL_SWITCHES);
+}
+
+/* 0: it could not be written, or was sent as it is. */
+SAMPLER_INLINE uint64_t switch_stack(struct scratch *scratch, void *context, void *ring, uint32_t slot) {
+  const uint64_t ours = 2;  /* kernel frames: ourselves and who called us */
+  struct sampler_sample *sample = &scratch->sample;
+  sample->metric = SAMPLER_SWITCH_STACKS;
+  sample->period = 1;
+  sample->flags = SAMPLER_IN_KERNEL;
+  sample->ip = sample->header.stack = 0;
+  if (send_snapshot(scratch, context, ring, slot, ours)) return 0;
+  walk_kernel(scratch, context, ours);
+  return define_stack(scratch, ring, slot);
 }
 
 SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, bool preempted) {
@@ -183,10 +211,9 @@ SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, bool pree
   }
   begin_walk(scratch, task, header->pid, slot);
   walk_user(scratch, task, context, slot);
-  walk_kernel(scratch, context, 2);  /* without ourselves and who called us */
   struct sampler_switch out = {.header = *header, .flags = preempted ? SAMPLER_PREEMPTED : 0};
   out.header.type = SAMPLER_SWITCH_OUT;
-  out.header.stack = define_stack(scratch, ring, slot);
+  out.header.stack = switch_stack(scratch, context, ring, slot);
   if (bpf_ringbuf_output(ring, &out, sizeof(out), wakeup_for(ring))) {
     count(SAMPLER_RING_FULL_SWITCHES);
     return;
@@ -207,7 +234,7 @@ SAMPLER_INLINE void enter_cpu(struct task_struct *task) {
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next) {
   if (!control.on) return 0;
-  leave_cpu(ctx, prev, preempt || prev->__state == 0);
+  leave_cpu(ctx, prev, preempt || is_runnable(prev));
   enter_cpu(next);
   return 0;
 }
@@ -219,7 +246,7 @@ int BPF_PROG(on_wakeup, struct task_struct *task) {
   uint32_t tid = (uint32_t)task->pid;
   struct sampler_wait *wait = bpf_map_lookup_elem(&waits, &tid);
   if (!wait || !wait->out_ns || wait->woken_ns) return 0;
-  uint64_t ids = is_in_interrupt(bpf_get_current_task_btf()) ? 0 : bpf_get_current_pid_tgid();
+  uint64_t ids = is_in_interrupt(current_task()) ? 0 : bpf_get_current_pid_tgid();
   wait->waker_pid = ids >> 32;
   wait->waker_tid = (uint32_t)ids;
   wait->woken_ns = bpf_ktime_get_ns();

@@ -21,7 +21,6 @@
 #define SAMPLER_MAX_PROCESSES 16384
 #define SAMPLER_MAX_TASKS 65536
 #define SAMPLER_MAX_CPUS 1024
-#define SAMPLER_RING_BYTES (1u << 20)     /* of each CPU: a large ring is always cold */
 #define SAMPLER_SENT_SLOTS 65536
 #define SAMPLER_MAX_COUNTS 32768
 
@@ -102,8 +101,8 @@ enum sampler_filter { SAMPLER_ALL = 0, SAMPLER_TASKS, SAMPLER_CGROUP };
 struct sampler_settings {
   uint32_t filter;
   uint32_t max_depth;
-  uint32_t metric;                /* of the only event; SAMPLER_METRIC_BY_COOKIE when there are several */
-  uint32_t unused;
+  uint32_t has_metrics;           /* more than one event: each has its number in attr.wakeup_watermark */
+  uint32_t ring_bytes;
   uint8_t kernel_stacks;
   uint8_t user_stacks;            /* enum sampler_user_stacks */
   uint8_t inherit;
@@ -116,7 +115,6 @@ struct sampler_settings {
   uint8_t unused_bytes[7];
   uint64_t cpus[SAMPLER_MAX_CPUS / 64];
 };
-#define SAMPLER_METRIC_BY_COOKIE 0xffffffffu
 enum sampler_user_stacks { SAMPLER_USER_NONE = 0, SAMPLER_USER_TABLES, SAMPLER_USER_FRAME_POINTERS };
 
 /* Changed while the programs run. */
@@ -145,6 +143,9 @@ struct sampler_header {
 };
 
 enum sampler_flags { SAMPLER_IN_KERNEL = 1, SAMPLER_PREEMPTED = 2 };
+
+/* The metric of what is no sample but the stack of the switch-out that follows. */
+#define SAMPLER_SWITCH_STACKS 0xffffffffu
 
 struct sampler_sample {
   struct sampler_header header;

@@ -1,11 +1,16 @@
-// The compiled BPF object inside this program. Used by SamplerObject.
+// The compiled BPF objects inside this program. Used by SamplerObject.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace cprof::collect {
 
-std::span<const std::byte> sampler_object_bytes();
+// The same text for what kernels can: kFull needs Linux 5.17, kFor510 runs on 5.10 and everything later, a little slower
+// and without mappings that the programs find by themselves.
+enum class SamplerVariant : uint8_t { kFull, kFor510 };
+
+std::span<const std::byte> sampler_object_bytes(SamplerVariant variant);
 
 }  // namespace cprof::collect

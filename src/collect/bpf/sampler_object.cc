@@ -74,17 +74,28 @@ std::unexpected<Error> bpf_failure(const std::string& what, int error_number, co
 
 }  // namespace
 
-Result<std::unique_ptr<SamplerObject>> SamplerObject::load(const sampler_settings& settings) {
+// What a kernel can do is best found out by trying: distributions add to old ones.
+Result<std::unique_ptr<SamplerObject>> SamplerObject::load(const sampler_settings& settings,
+                                                           std::optional<SamplerVariant> only_variant) {
+  if (only_variant) return load_variant(settings, *only_variant);
+  auto full = load_variant(settings, SamplerVariant::kFull);
+  if (full) return full;
+  auto older = TRY(load_variant(settings, SamplerVariant::kFor510));
+  older->full_refused_ = full.error().message;
+  return older;
+}
+
+Result<std::unique_ptr<SamplerObject>> SamplerObject::load_variant(const sampler_settings& settings, SamplerVariant variant) {
   std::unique_ptr<SamplerObject> object(new SamplerObject());
-  TRY(object->open_and_load(settings));
+  TRY(object->open_and_load(settings, variant));
   TRY(object->map_tables());
   return object;
 }
 
-Result<void> SamplerObject::open_and_load(const sampler_settings& settings) {
+Result<void> SamplerObject::open_and_load(const sampler_settings& settings, SamplerVariant variant) {
   Messages messages;
   settings_ = settings;
-  std::span<const std::byte> bytes = sampler_object_bytes();
+  std::span<const std::byte> bytes = sampler_object_bytes(variant);
   bpf_object_open_opts options{};
   options.sz = sizeof(options);
   options.object_name = "cprof";
@@ -130,6 +141,7 @@ Result<void> SamplerObject::map_tables() {
               SAMPLER_MAX_MODULES};
   mappings_ = {static_cast<sampler_mapping*>(TRY(map_memory(map_fd("mappings"), SAMPLER_MAX_MAPPINGS * sizeof(sampler_mapping)))),
                SAMPLER_MAX_MAPPINGS};
+  sent_ = {static_cast<uint64_t*>(TRY(map_memory(map_fd("sent"), SAMPLER_SENT_SLOTS * sizeof(uint64_t)))), SAMPLER_SENT_SLOTS};
   control_ = static_cast<sampler_control*>(TRY(map_memory(map_fd(".data.control"), static_cast<size_t>(sysconf(_SC_PAGESIZE)))));
   ring_reader_.tell_behind_in(&control_->is_behind);
   return {};
@@ -158,13 +170,10 @@ Result<void> SamplerObject::attach_tracepoints() {
   return {};
 }
 
-Result<void> SamplerObject::attach_sampler(Fd perf_event, uint32_t metric) {
+Result<void> SamplerObject::attach_sampler(Fd perf_event) {
   Messages messages;
-  bpf_perf_event_opts options{};
-  options.sz = sizeof(options);
-  if (settings_.metric == SAMPLER_METRIC_BY_COOKIE) options.bpf_cookie = metric;
   bpf_program* program = bpf_object__find_program_by_name(object_, "on_sample");
-  bpf_link* link = bpf_program__attach_perf_event_opts(program, perf_event.get(), &options);
+  bpf_link* link = bpf_program__attach_perf_event(program, perf_event.get());
   if (!link) return bpf_failure("attaching the sampler to a perf event", errno, &messages);
   perf_event.release();  // the link closes it
   samplers_.push_back(link);
@@ -192,7 +201,7 @@ Result<void> SamplerObject::add_rings(std::span<const int> cpus) {
   for (int cpu : cpus) {
     if (std::ranges::find(ring_cpus_, cpu) != ring_cpus_.end()) continue;
     if (cpu >= SAMPLER_MAX_CPUS) return fail(fmt::format("not supported: CPU {} with the bpf backend", cpu), ENOTSUP);
-    Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "cprof_ring", 0, 0, SAMPLER_RING_BYTES, nullptr));
+    Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "cprof_ring", 0, 0, settings_.ring_bytes, nullptr));
     if (!map) return bpf_failure("making a ring buffer", errno);
     uint32_t key = static_cast<uint32_t>(cpu);
     int value = map.get();
@@ -240,11 +249,16 @@ Result<void> SamplerObject::set_process(int32_t pid, const sampler_process& proc
 void SamplerObject::drop_process(int32_t pid) {
   uint32_t key = static_cast<uint32_t>(pid);
   bpf_map_delete_elem(map_fd("processes"), &key);
+  bpf_map_delete_elem(map_fd("execs"), &key);
 }
 
 void SamplerObject::set_file(const sampler_file_key& key, uint32_t module) {
   if (module) bpf_map_update_elem(map_fd("files"), &key, &module, BPF_ANY);
   else bpf_map_delete_elem(map_fd("files"), &key);
+}
+
+void SamplerObject::repeat_stacks() {
+  for (uint64_t& id : sent_) __atomic_store_n(&id, 0, __ATOMIC_RELAXED);
 }
 
 void SamplerObject::take_counts(const OnCount& on_count) {

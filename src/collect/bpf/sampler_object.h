@@ -7,11 +7,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "collect/bpf/ring_reader.h"
+#include "collect/bpf/sampler_bytes.h"
 #include "collect/bpf/sampler_maps.h"
 
 struct bpf_object;
@@ -23,11 +26,13 @@ namespace cprof::collect {
 
 class SamplerObject final : public SamplerMaps {
  public:
-  static Result<std::unique_ptr<SamplerObject>> load(const sampler_settings& settings);
+  // The first variant that this kernel takes; only_variant: that one, for tests.
+  static Result<std::unique_ptr<SamplerObject>> load(const sampler_settings& settings,
+                                                     std::optional<SamplerVariant> only_variant = {});
   ~SamplerObject() override;
 
   Result<void> attach_tracepoints();             // those that the settings ask for
-  Result<void> attach_sampler(Fd perf_event, uint32_t metric);
+  Result<void> attach_sampler(Fd perf_event);    // which begins
   void detach_samplers();
   Result<void> set_cgroup(int cgroup_fd);
   void add_task(int32_t tid, bool on);
@@ -36,6 +41,8 @@ class SamplerObject final : public SamplerMaps {
   // A ring for each of these CPUs that has none yet.
   Result<void> add_rings(std::span<const int> cpus);
   RingReader& rings() { return ring_reader_; }
+  // Why it is not the full variant, in the kernel's words; empty when it is.
+  const std::string& full_refused() const { return full_refused_; }
 
   std::array<uint64_t, SAMPLER_COUNTERS> counters() const;   // over all CPUs
   // Gives what was counted into the map that has been out of use since the last call, and lets the other take its place:
@@ -43,6 +50,8 @@ class SamplerObject final : public SamplerMaps {
   // samplers are detached give all.
   using OnCount = std::function<void(const sampler_count_key&, const sampler_count&)>;
   void take_counts(const OnCount& on_count);
+  // Every stack is sent again when it is met next.
+  void repeat_stacks();
 
   Result<std::span<uint32_t>> add_chunk() override;
   std::span<cp_rule> rules() override { return rules_; }
@@ -59,7 +68,8 @@ class SamplerObject final : public SamplerMaps {
   };
 
   SamplerObject() = default;
-  Result<void> open_and_load(const sampler_settings& settings);
+  static Result<std::unique_ptr<SamplerObject>> load_variant(const sampler_settings& settings, SamplerVariant variant);
+  Result<void> open_and_load(const sampler_settings& settings, SamplerVariant variant);
   void fit_to_settings();
   Result<void> map_tables();
   Result<void*> map_memory(int fd, size_t bytes);
@@ -68,6 +78,7 @@ class SamplerObject final : public SamplerMaps {
 
   bpf_object* object_ = nullptr;
   sampler_settings settings_{};
+  std::string full_refused_;
   sampler_control* control_ = nullptr;
   std::vector<bpf_link*> tracepoints_, samplers_;
   std::vector<Region> regions_;
@@ -76,6 +87,7 @@ class SamplerObject final : public SamplerMaps {
   std::span<cp_rule> rules_;
   std::span<sampler_module> modules_;
   std::span<sampler_mapping> mappings_;
+  std::span<uint64_t> sent_;
   RingReader ring_reader_;
 };
 

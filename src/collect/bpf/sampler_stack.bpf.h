@@ -33,7 +33,7 @@ SAMPLER_INLINE void begin_walk(struct scratch *scratch, struct task_struct *task
   walk->found.start = walk->found.end = 0;
   walk->context = slot;
   walk->max_depth = settings.max_depth;
-  walk->hash = walk_mix(walk_mix(pid + 1, task->group_leader->start_boottime), task->self_exec_id);
+  walk->hash = walk_mix(walk_mix(pid + 1, FIELD(task, group_leader, start_boottime)), FIELD(task, self_exec_id));
   scratch->seen_ns = scratch->sample.header.time_ns;  /* what is not told is looked up now */
   if (!process) return;
   scratch->seen_ns = process->seen_ns;
@@ -49,10 +49,6 @@ SAMPLER_INLINE void walk_frame_pointers(struct scratch *scratch, void *context) 
   if (bytes > 0) scratch->walk.depth = (uint32_t)bytes / sizeof(uint64_t);
 }
 
-SAMPLER_INLINE int is_in_exec(struct task_struct *task) {
-  return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
-}
-
 SAMPLER_INLINE void end_in_exec(struct user_walk *walk) {
   walk->end = SAMPLER_END_EXEC;
   walk->depth = 0;
@@ -61,11 +57,16 @@ SAMPLER_INLINE void end_in_exec(struct user_walk *walk) {
 
 /* Inside exec the memory is first the old image's, as the registers are; then it is the new one's and the registers are
  * not; when it is filled, where its code ends is noted and the registers follow. What was told may be of either. 0: there
- * is no stack. */
+ * is nothing to walk by. */
 SAMPLER_INLINE int begin_in_exec(struct scratch *scratch, struct task_struct *task) {
   scratch->walk.count = 0;
   scratch->seen_ns = scratch->sample.header.time_ns;
-  if (task->mm->end_code) return 1;
+  if (FIELD(task, mm, end_code)) {
+    if (can_look_up()) return 1;
+    scratch->walk.end = SAMPLER_END_EXEC;
+    scratch->walk.wants_snapshot = 1;
+    return 0;
+  }
   end_in_exec(&scratch->walk);
   return 0;
 }
@@ -74,12 +75,13 @@ SAMPLER_INLINE int begin_in_exec(struct scratch *scratch, struct task_struct *ta
 SAMPLER_INLINE void walk_user(struct scratch *scratch, struct task_struct *task, void *context,
                                                             uint32_t slot) {
   struct user_walk *walk = &scratch->walk;
-  if (settings.user_stacks == SAMPLER_USER_NONE || !task->mm || task->flags & CPROF_PF_KTHREAD) return;
+  if (settings.user_stacks == SAMPLER_USER_NONE || !FIELD(task, mm) || FIELD(task, flags) & CPROF_PF_KTHREAD) return;
   if (settings.user_stacks == SAMPLER_USER_FRAME_POINTERS) {
     walk_frame_pointers(scratch, context);
     return;
   }
-  struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
+  const struct pt_regs *registers = user_registers(task, &scratch->registers);
+  if (!registers) return;
   copy_registers(walk, registers);
   if (*(uint16_t *)&registers->cs != CPROF_USER_CS) {
     scratch->stack.addresses[0] = walk->pc;
@@ -87,9 +89,9 @@ SAMPLER_INLINE void walk_user(struct scratch *scratch, struct task_struct *task,
     walk->end = SAMPLER_END_UNSUPPORTED_ABI;
     return;
   }
-  int in_exec = is_in_exec(task);
+  int in_exec = is_in_execve(task);
   if (in_exec && !begin_in_exec(scratch, task)) return;
-  bpf_loop(SAMPLER_MAX_DEPTH + 1, walk_frame_again, &slot, 0);
+  walk_frames(slot);
   if (in_exec && walk->depth <= 1 && walk->end != SAMPLER_END_COMPLETE) end_in_exec(walk);
 }
 
@@ -109,6 +111,26 @@ struct hashing {
   uint32_t unused;
 };
 
+#ifdef SAMPLER_FOR_5_10
+
+/* Global, to be verified once. */
+__attribute__((noinline)) int hash_word(uint32_t slot, uint32_t index) {
+  uint64_t at = at_most(index, SAMPLER_MAX_DEPTH + SAMPLER_MAX_KERNEL);
+  struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
+  if (!scratch) return 0;
+  scratch->walk.hash = walk_mix(scratch->walk.hash, scratch->stack.addresses[at]);
+  return 0;
+}
+
+SAMPLER_INLINE void hash_words(struct hashing hashing) {
+  for (uint32_t i = 0; i < 2 * SAMPLER_MAX_KERNEL; i++) {
+    if (hashing.from + i >= hashing.end) break;
+    hash_word(hashing.slot, hashing.from + i);
+  }
+}
+
+#else
+
 static long hash_word(uint32_t index, void *context) {
   const struct hashing *hashing = context;
   uint64_t at = at_most((uint64_t)hashing->from + index, SAMPLER_MAX_DEPTH + SAMPLER_MAX_KERNEL);
@@ -119,12 +141,16 @@ static long hash_word(uint32_t index, void *context) {
   return 0;
 }
 
+SAMPLER_INLINE void hash_words(struct hashing hashing) { bpf_loop(2 * SAMPLER_MAX_KERNEL, hash_word, &hashing, 0); }
+
+#endif
+
 /* Into the hash goes what the walk has not put there already. */
 SAMPLER_INLINE uint64_t hash_rest(struct scratch *scratch, uint32_t slot) {
   struct hashing hashing = {.slot = slot, .from = scratch->stack.user, .end = scratch->stack.user + scratch->stack.kernel};
   if (scratch->walk.end == SAMPLER_END_UNKNOWN) hashing.from = 0;
   scratch->walk.hash = walk_mix(scratch->walk.hash, scratch->walk.end);
-  bpf_loop(2 * SAMPLER_MAX_KERNEL, hash_word, &hashing, 0);
+  hash_words(hashing);
   return scratch->walk.hash ? scratch->walk.hash : 1;
 }
 
@@ -160,7 +186,7 @@ SAMPLER_INLINE int take_budget(struct scratch *scratch, void *ring) {
     scratch->budget_start += seconds * 1000000000ull;
     scratch->budget_used = scratch->budget_used > forgiven ? scratch->budget_used - (uint32_t)forgiven : 0;
   }
-  if (scratch->budget_used < SAMPLER_SNAPSHOTS_AT_ONCE && !control.is_behind && !holds_more(ring, SAMPLER_RING_BYTES / 2)) {
+  if (scratch->budget_used < SAMPLER_SNAPSHOTS_AT_ONCE && !control.is_behind && !holds_more(ring, settings.ring_bytes / 2)) {
     scratch->budget_used++;
     return 1;
   }
@@ -171,10 +197,10 @@ SAMPLER_INLINE int take_budget(struct scratch *scratch, void *ring) {
 /* Nothing that a walk needs lies above: main's stack begins where exec put its arguments, and a thread's C library keeps
  * the thread's own data, to which fs points, at the top of its stack. */
 SAMPLER_INLINE uint64_t bytes_below_top(struct task_struct *task, uint64_t sp) {
-  uint64_t main_top = task->mm->start_stack, thread_top = task->thread.fsbase;
+  uint64_t main_top = FIELD(task, mm, start_stack), thread_top = FIELD(task, thread.fsbase);
   uint64_t most = SAMPLER_SNAPSHOT_BYTES;
   if (main_top >= sp && main_top - sp < most) most = main_top - sp;
-  if (task->pid != task->tgid && thread_top >= sp && thread_top - sp < most) most = thread_top - sp;
+  if (FIELD(task, pid) != FIELD(task, tgid) && thread_top >= sp && thread_top - sp < most) most = thread_top - sp;
   return most;
 }
 
@@ -191,22 +217,23 @@ SAMPLER_INLINE uint32_t copy_stack(struct sampler_snapshot *snapshot, uint64_t s
   return (uint32_t)at;
 }
 
-/* 0: it could not be written. */
-SAMPLER_INLINE int send_snapshot(struct scratch *scratch, void *context, void *ring) {
-  uint32_t first = 0;
-  struct sampler_snapshot *snapshot = bpf_map_lookup_elem(&snapshots, &first);
+/* The walk could not do it: user space can. skip: kernel frames. 0: it was not needed, or not written. */
+SAMPLER_INLINE int send_snapshot(struct scratch *scratch, void *context, void *ring, uint32_t slot, uint64_t skip) {
+  if (!scratch->walk.wants_snapshot || !settings.snapshots || !take_budget(scratch, ring)) return 0;
+  uint32_t slot_of_cpu = slot % SLOTS;
+  struct sampler_snapshot *snapshot = bpf_map_lookup_elem(&snapshots, &slot_of_cpu);
   if (!snapshot) return 0;
   snapshot->sample = scratch->sample;
   snapshot->sample.header.type = SAMPLER_SNAPSHOT;
   snapshot->reason = scratch->walk.end;
   snapshot->kernel = 0;
   if (settings.kernel_stacks) {
-    long bytes = bpf_get_stack(context, snapshot->addresses, sizeof(snapshot->addresses), 0);
+    long bytes = bpf_get_stack(context, snapshot->addresses, sizeof(snapshot->addresses), skip);
     if (bytes > 0) snapshot->kernel = (uint32_t)bytes / sizeof(uint64_t);
   }
   for (int i = 0; i < SAMPLER_REGISTERS; i++) snapshot->registers[i] = scratch->walk.registers[i];
   uint64_t sp = scratch->walk.registers[7];
-  uint64_t bytes = at_most(copy_stack(snapshot, sp, bytes_below_top(bpf_get_current_task_btf(), sp)), SAMPLER_SNAPSHOT_BYTES);
+  uint64_t bytes = at_most(copy_stack(snapshot, sp, bytes_below_top(current_task(), sp)), SAMPLER_SNAPSHOT_BYTES);
   snapshot->stack_bytes = (uint32_t)bytes;
   if (!bpf_ringbuf_output(ring, snapshot, __builtin_offsetof(struct sampler_snapshot, stack) + bytes, wakeup_for(ring))) return 1;
   count(SAMPLER_RING_FULL_SNAPSHOTS);

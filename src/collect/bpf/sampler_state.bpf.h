@@ -2,18 +2,9 @@
 #ifndef CPROF_SAMPLER_STATE_BPF_H
 #define CPROF_SAMPLER_STATE_BPF_H
 
-#include "collect/bpf/kernel_types.h"
-
-#include <linux/bpf.h>
-
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-
+#include "collect/bpf/kernel_access.bpf.h"
 #include "collect/bpf/sampler_abi.h"
 #include "unwind/core/unwind_rows.h"
-
-#define SAMPLER_INLINE static inline __attribute__((always_inline))
 
 const volatile struct sampler_settings settings SEC(".rodata.settings") = {};
 struct sampler_control control SEC(".data.control") = {};
@@ -54,7 +45,7 @@ struct {
 
 struct cpu_ring {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, SAMPLER_RING_BYTES);
+  __uint(max_entries, 1 << 20);  /* user space chooses */
 };
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);

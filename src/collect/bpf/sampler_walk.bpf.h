@@ -24,7 +24,12 @@ SAMPLER_INLINE int walk_read(void *context, uint64_t address, uint64_t *value) {
   return bpf_probe_read_user(value, sizeof(*value), (void *)address) != 0;
 }
 
+/* Before 5.12 a global function takes no pointers: there the verifier follows each call. */
+#ifdef SAMPLER_FOR_5_10
+#define WALK_FUNCTION static __attribute__((noinline))
+#else
 #define WALK_FUNCTION __attribute__((noinline))
+#endif
 #include "collect/bpf/user_walk.h"
 
 /* A search in the kernel's tree of mappings. */
@@ -42,6 +47,7 @@ enum slot { SLOT_SAMPLE = 0, SLOT_SWITCH, SLOTS = SAMPLER_SLOTS };
 struct scratch {
   struct user_walk walk;                /* first: walk_learn finds the rest by it */
   uint64_t seen_ns;                     /* what user space has told of the process is as new as this */
+  struct pt_regs registers;             /* where they cannot be read in their place */
   struct sampler_sample sample;
   uint64_t budget_start;
   uint32_t budget_used;
@@ -69,7 +75,7 @@ struct {
 
 SAMPLER_INLINE uint32_t place_of(enum slot slot) { return bpf_get_smp_processor_id() * SLOTS + slot; }
 
-PERCPU_OF(snapshots, 1, struct sampler_snapshot);
+PERCPU_OF(snapshots, SLOTS, struct sampler_snapshot);
 PERCPU_OF(own_stack, 1, uint64_t);
 PERCPU_OF(counters, SAMPLER_COUNTERS, uint64_t);
 
@@ -99,7 +105,7 @@ SAMPLER_INLINE int holds_more(void *ring, uint64_t bytes) {
 
 /* Readers look by the clock; they are woken when the ring fills, and when somebody waits for an answer. */
 SAMPLER_INLINE uint64_t wakeup_for(void *ring) {
-  return holds_more(ring, SAMPLER_RING_BYTES / 4) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+  return holds_more(ring, settings.ring_bytes / 4) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
 static void walk_want_module(struct user_walk *walk, uint32_t index) {
@@ -113,11 +119,27 @@ static void walk_want_module(struct user_walk *walk, uint32_t index) {
   if (bpf_ringbuf_output(ring, &wanted, sizeof(wanted), BPF_RB_FORCE_WAKEUP) == 0) module->asked = 1;
 }
 
-#include "collect/bpf/sampler_vma.bpf.h"
+#ifdef SAMPLER_FOR_5_10
+
+/* User space unwinds what it has not told of yet. */
+SAMPLER_INLINE int can_look_up(void) { return 0; }
 
 static int walk_learn(struct user_walk *walk, uint64_t pc) {
-  return settings.learn ? look_up_mapping(walk->context, pc) : 0;
+  (void)walk, (void)pc;
+  return 0;
 }
+
+#else
+
+#include "collect/bpf/sampler_vma.bpf.h"
+
+SAMPLER_INLINE int can_look_up(void) { return settings.learn; }
+
+static int walk_learn(struct user_walk *walk, uint64_t pc) {
+  return can_look_up() ? look_up_mapping(walk->context, pc) : 0;
+}
+
+#endif
 
 /* One frame; 1: done. A global function: the verifier looks at it once, whatever calls it. */
 __attribute__((noinline)) int walk_frame(uint32_t slot) {
@@ -125,10 +147,32 @@ __attribute__((noinline)) int walk_frame(uint32_t slot) {
   return scratch ? walk_advance(&scratch->walk, scratch->stack.addresses) : 1;
 }
 
+#ifdef SAMPLER_FOR_5_10
+
+#define WALK_ROUND 64
+
+/* In rounds, since the verifier follows loops, each turn and each way out of it. 1: done. */
+__attribute__((noinline)) int walk_round(uint32_t slot) {
+  for (int i = 0; i < WALK_ROUND; i++)
+    if (walk_frame(slot)) return 1;
+  return 0;
+}
+
+SAMPLER_INLINE void walk_frames(uint32_t slot) {
+  for (int i = 0; i < SAMPLER_MAX_DEPTH / WALK_ROUND + 1; i++)
+    if (walk_round(slot)) break;
+}
+
+#else
+
 static long walk_frame_again(uint32_t index, void *slot) {
   int is_over = walk_frame(*(uint32_t *)slot);
   asm volatile("" : "+r"(is_over));  /* the verifier does not know that it is 0 or 1 */
   return is_over != 0;
 }
+
+SAMPLER_INLINE void walk_frames(uint32_t slot) { bpf_loop(SAMPLER_MAX_DEPTH + 1, walk_frame_again, &slot, 0); }
+
+#endif
 
 #endif

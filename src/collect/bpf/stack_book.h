@@ -1,7 +1,8 @@
 // The stacks that the BPF programs have written, by id, as long as an event may still name them: a program writes a stack
-// once and then names it for as long as its place in the array of ids is not taken by another (define_stack()). Here each
-// place keeps its ids, and forgets one when a later one of that place has surely taken over and all events that may name
-// the earlier one have been delivered. Used by BpfCollector, on its thread; never looks into a stack.
+// once and then names it for as long as its place in the array of ids is not taken by another (define_stack()) nor cleared
+// (repeat()). Here each place keeps its ids, and forgets one when a later one of that place has surely taken over, or the
+// place was cleared, and all events that may name the earlier one have been delivered. Used by BpfCollector, on its thread;
+// never looks into a stack.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +26,19 @@ class StackBook {
     uint64_t id = 0;
     uint64_t written_ns = 0;              // last
     bool is_told = false;
+    uint64_t told_after = 0;              // so many repeats
     std::vector<std::byte> record;        // until it is told
   };
 
-  // A program has written this.
-  void keep(uint64_t id, uint64_t written_ns, std::span<const std::byte> record);
-  // Null: not written, or forgotten. Valid until the next keep().
+  // A program has written this. What was told before the last repeat is to be told again. Valid as what find() gives.
+  Stack& keep(uint64_t id, uint64_t written_ns, std::span<const std::byte> record);
+  // Null: not written, or forgotten. Valid until the next keep() or repeat().
   Stack* find(uint64_t id);
   void tell(Stack& stack);
   // All that happened until then, and what named its stack, has been delivered.
   void delivered_until(uint64_t time_ns) { delivered_ns_ = time_ns; }
+  // From now on the programs write all stacks again. Comes before their places are cleared.
+  void repeat(uint64_t now_ns);
   size_t size() const { return size_; }
 
  private:
@@ -44,6 +48,8 @@ class StackBook {
   std::vector<std::vector<Stack>> places_;
   size_t size_ = 0;
   uint64_t delivered_ns_ = 0;
+  uint64_t repeats_ = 0;
+  std::vector<uint64_t> repeats_ns_;      // after which events may still be to be delivered
 };
 
 }  // namespace cprof::collect

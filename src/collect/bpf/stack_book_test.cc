@@ -58,6 +58,40 @@ TEST(StackBook, WrittenAgainIsNotForgotten) {
   EXPECT_EQ(book.find(kSecondOfPlace), nullptr);
 }
 
+TEST(StackBook, IsToldAgainWhenWrittenAfterARepeat) {
+  StackBook book;
+  book.tell(book.keep(kFirst, 1 * kSecond, kRecord));
+  EXPECT_TRUE(book.keep(kFirst, 2 * kSecond, kRecord).is_told) << "two of one place take turns: the sink knows it";
+  book.repeat(5 * kSecond);
+  EXPECT_TRUE(book.find(kFirst)->is_told);
+  StackBook::Stack& again = book.keep(kFirst, 6 * kSecond, kRecord);
+  EXPECT_FALSE(again.is_told);
+  EXPECT_EQ(again.record.size(), sizeof(kRecord));
+  book.tell(again);
+  EXPECT_TRUE(book.keep(kFirst, 7 * kSecond, kRecord).is_told);
+}
+
+TEST(StackBook, ForgetsWhatIsNotWrittenAgainAfterARepeat) {
+  StackBook book;
+  book.tell(book.keep(kFirst, 1 * kSecond, kRecord));
+  book.tell(book.keep(kFirst + 1, 1 * kSecond, kRecord));
+  book.keep(kFirst + 2, 4 * kSecond, kRecord);
+  book.delivered_until(5 * kSecond);
+  book.repeat(5 * kSecond);
+  book.keep(kFirst + 1, 6 * kSecond, kRecord);
+  book.delivered_until(6 * kSecond);
+  book.repeat(10 * kSecond);
+  EXPECT_NE(book.find(kFirst), nullptr) << "an event of the first repeat's time may still name it";
+  book.delivered_until(6 * kSecond + 1);
+  book.repeat(15 * kSecond);
+  EXPECT_EQ(book.find(kFirst), nullptr);
+  EXPECT_NE(book.find(kFirst + 1), nullptr) << "it was written again";
+  EXPECT_NE(book.find(kFirst + 2), nullptr) << "its place may have been filled after it was cleared";
+  book.delivered_until(20 * kSecond);
+  book.repeat(20 * kSecond);
+  EXPECT_EQ(book.size(), 0u);
+}
+
 TEST(StackBook, IsBoundedByPlacesAndWhatIsNew) {
   StackBook book;
   for (uint64_t id = 1; id < 10 * uint64_t{SAMPLER_SENT_SLOTS}; id++) {

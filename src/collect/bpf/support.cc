@@ -60,7 +60,7 @@ std::optional<Obstacle> check_machine(const BpfMachine& m) {
 
 std::optional<Obstacle> check_version(const BpfMachine& m) {
   Version v = version_of(m);
-  if (v < Version{5, 17, 0}) return Obstacle{fmt::format("Linux {} is too old, the BPF programs need 5.17", m.release), ""};
+  if (v < Version{5, 10, 0}) return Obstacle{fmt::format("Linux {} is too old, the BPF programs need 5.10", m.release), ""};
   if (!may_lock_up(v)) return {};
   return Obstacle{fmt::format("Linux {} can lock up when a BPF program reads user memory", m.release),
                   "use 6.1.36, 6.3.10, 6.4 or later"};

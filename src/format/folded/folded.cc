@@ -9,7 +9,8 @@ const FormatInfo& folded_format() {
                                   .sniff = sniff_folded,
                                   .read = read_folded,
                                   .open_source = nullptr,
-                                  .write = write_folded};
+                                  .write = write_folded,
+                                  .is_untimed = true};
   return info;
 }
 

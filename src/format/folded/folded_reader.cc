@@ -1,13 +1,14 @@
+// Lines of two counts ("frame;frame 12 30", a comparison) are known only when every line has two: until one has not, the
+// lines are held back as they are, since a frame's name may end in a number.
+//
 // One pass, a line at a time. A line's stack is first looked up as a whole by a keyed 128-bit hash, so that a stack that
 // comes again (most do) costs neither splitting nor interning; memory grows with the different stacks, not with lines.
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <unordered_map>
 
+#include "base/text_hash.h"
 #include "format/folded/folded.h"
 #include "format/frame_text.h"
 #include "format/line_reader.h"
@@ -18,48 +19,11 @@ namespace {
 
 using profile::FrameKind;
 
-struct Key128 {
-  uint64_t a = 0, b = 0;
-  bool operator==(const Key128&) const = default;
-};
-
-// Keyed by random bits of this run: nobody can prepare two stacks that fall together.
-class StackHasher {
- public:
-  StackHasher() {
-    if (getrandom(&seed_, sizeof seed_, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof seed_)) seed_ = {1, 2};
-  }
-
-  Key128 operator()(std::string_view text) const {
-    uint64_t a = seed_.a ^ text.size(), b = seed_.b + text.size();
-    const char* at = text.data();
-    size_t left = text.size();
-    for (; left >= 16; at += 16, left -= 16) mix(a, b, load(at, 8), load(at + 8, 8));
-    mix(a, b, load(at, std::min<size_t>(left, 8)), left > 8 ? load(at + 8, left - 8) : 0);
-    mix(a, b, b, a);
-    return {a, b};
-  }
-
- private:
-  static uint64_t load(const char* at, size_t size) {
-    uint64_t value = 0;
-    memcpy(&value, at, size);
-    return value;
-  }
-  static uint64_t fold(uint64_t x, uint64_t y) {
-    auto product = static_cast<unsigned __int128>(x) * y;
-    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-  }
-  static void mix(uint64_t& a, uint64_t& b, uint64_t x, uint64_t y) {
-    a = fold(a ^ x ^ 0x9e3779b97f4a7c15ull, y ^ 0xd6e8feb86659fd93ull) + b;
-    b = fold(b ^ y ^ 0xa0761d6478bd642full, x ^ 0xe7037ed1a0b428dbull) ^ a;
-  }
-
-  Key128 seed_;
-};
-
-struct KeyHash {
-  size_t operator()(const Key128& key) const { return key.a; }
+// A stack is known by its hash.
+struct Total {
+  TextHash key;
+  profile::CallSiteId site;
+  int64_t value = 0;
 };
 
 struct Count {
@@ -97,6 +61,15 @@ std::optional<StackLine> split_line(std::string_view line) {
   return StackLine{stack, *count};
 }
 
+// The stack and the first of two counts, when the stack of a line itself ends in one.
+std::optional<StackLine> first_of_two(const StackLine& line) {
+  const size_t space = line.stack.rfind(' ');
+  if (line.count.is_rounded || line.count.value < 0 || space == line.stack.npos || space + 1 == line.stack.size()) return std::nullopt;
+  if (line.stack.find_first_not_of("0123456789", space + 1) != line.stack.npos) return std::nullopt;
+  auto first = split_line(line.stack);
+  return first && !first->count.is_rounded ? first : std::nullopt;
+}
+
 bool is_comment(std::string_view line) { return line.starts_with('#') && !split_line(line); }
 
 FrameKind take_kind(std::string_view& name) {
@@ -120,14 +93,10 @@ class FoldedReader {
 
   Result<profile::Profile> read() {
     while (auto line = TRY(lines_.next())) add_line(*line);
-    if (sites_.empty()) return fail(no_stacks());
-    bool any = false;
-    for (const auto& [site, value] : totals_) {
-      any |= value != 0;
-      builder_.add_aggregate({.site = site, .metric = metric_, .value = value});
-    }
-    if (!any) return fail(fmt::format("{}: total weight is 0", lines_.name()));
-    return builder_.take();
+    if (!held_.empty()) return take_pairs();
+    if (totals_.empty()) return fail(no_stacks());
+    for (const auto& [key, site, value] : totals_) add_value(site, metric_, value);
+    return take();
   }
 
  private:
@@ -138,17 +107,74 @@ class FoldedReader {
       if (!line.starts_with('#')) note_malformed(line);
       return;
     }
-    if (split->count.is_rounded)
+    if (may_be_pairs_ && first_of_two(*split)) return hold(*split);
+    release();
+    add_stack(*split);
+  }
+
+  // As it stands, the first count as a part of the stack.
+  void hold(const StackLine& line) {
+    const TextHash key = hasher_(line.stack);
+    const uint32_t row = stacks_.find_or_add(key.a, [&](uint32_t r) { return held_[r].key == key; }, [&] {
+      held_.push_back({key, std::string(line.stack), 0, 0});
+      return static_cast<uint32_t>(held_.size() - 1);
+    });
+    Held& held = held_[row];
+    ++held.lines;
+    add_to(held.total, line.count.value);
+  }
+
+  void release() {
+    may_be_pairs_ = false;
+    if (held_.empty()) return;
+    stacks_ = {};
+    const std::vector<Held> held = std::exchange(held_, {});
+    for (const Held& line : held) add_stack({line.stack, {line.total, false}});
+  }
+
+  void add_stack(const StackLine& line) {
+    if (line.count.is_rounded)
       builder_.profile().diagnostics.add("folded_rounded_counts", Severity::kNotice,
                                          "counts with decimals were rounded to whole numbers");
-    auto [it, is_new] = sites_.try_emplace(hasher_(split->stack), static_cast<uint32_t>(totals_.size()));
-    if (is_new) totals_.emplace_back(intern_stack(split->stack), 0);
-    int64_t& total = totals_[it->second].second;
-    if (__builtin_add_overflow(total, split->count.value, &total)) {
-      total = split->count.value < 0 ? INT64_MIN : INT64_MAX;
-      builder_.profile().diagnostics.add("value_overflow", Severity::kDataLoss,
-                                         "sums of a stack's values left the range of 64 bits and stand at its limit");
+    const TextHash key = hasher_(line.stack);
+    const uint32_t row = stacks_.find_or_add(key.a, [&](uint32_t r) { return totals_[r].key == key; }, [&] {
+      totals_.push_back({key, intern_stack(line.stack), 0});
+      return static_cast<uint32_t>(totals_.size() - 1);
+    });
+    add_to(totals_[row].value, line.count.value);
+  }
+
+  void add_to(int64_t& total, int64_t value) {
+    if (!__builtin_add_overflow(total, value, &total)) return;
+    total = value < 0 ? INT64_MIN : INT64_MAX;
+    builder_.profile().diagnostics.add("value_overflow", Severity::kDataLoss,
+                                       "sums of a stack's values left the range of 64 bits and stand at its limit");
+  }
+
+  void add_value(profile::CallSiteId site, profile::MetricId metric, int64_t value) {
+    any_value_ |= value != 0;
+    builder_.add_aggregate({.site = site, .metric = metric, .value = value});
+  }
+
+  Result<profile::Profile> take() {
+    if (!any_value_) return fail(fmt::format("{}: total weight is 0", lines_.name()));
+    return builder_.take();
+  }
+
+  Result<profile::Profile> take_pairs() {
+    profile::Profile& profile = builder_.profile();
+    profile.metrics[0].name = builder_.intern("before");
+    const profile::MetricId after = builder_.add_metric("after", "count");
+    profile.run.default_metric = profile.metrics[after.index()].name;
+    for (const Held& line : held_) {
+      const StackLine first = *split_line(line.stack);
+      const profile::CallSiteId site = intern_stack(first.stack);
+      int64_t before = 0;
+      for (uint64_t i = 0; i < line.lines; ++i) add_to(before, first.count.value);
+      add_value(site, metric_, before);
+      add_value(site, after, line.total);
     }
+    return take();
   }
 
   profile::CallSiteId intern_stack(std::string_view stack) {
@@ -187,12 +213,21 @@ class FoldedReader {
     return fmt::format("{}: no stacks", lines_.name());
   }
 
+  struct Held {
+    TextHash key;
+    std::string stack;  // with the first count
+    int64_t total = 0;  // of the second one
+    uint64_t lines = 0;
+  };
+
   LineReader lines_;
   profile::ProfileBuilder builder_;
   profile::MetricId metric_;
-  StackHasher hasher_;
-  std::unordered_map<Key128, uint32_t, KeyHash> sites_;               // row of totals_
-  std::vector<std::pair<profile::CallSiteId, int64_t>> totals_;       // in the order of the file
+  TextHasher hasher_;
+  bool may_be_pairs_ = true, any_value_ = false;
+  std::vector<Held> held_;     // lines of two counts
+  profile::RowIndex stacks_;   // rows of totals_, of held_ while lines are held
+  std::vector<Total> totals_;  // in the order of the file
   std::vector<profile::LocationId> locations_;                        // by the StringId of the frame's text
   std::vector<profile::LocationId> path_;
   uint64_t malformed_ = 0, first_malformed_ = 0;

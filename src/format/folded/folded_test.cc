@@ -51,6 +51,36 @@ TEST(FoldedWriter, ByThreadAndExtended) {
   EXPECT_EQ(lines_of(written(example_recording(), options)).back(), "tool-20;main 1");
 }
 
+TEST(FoldedPairs, WrittenAndReadBack) {
+  auto read = read_bytes(folded_format(), "main;a 5 9\nmain;b 7 0\nmain;a 1 1\nmain;big 9007199254740993 2\n");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->metrics.size(), 2u);
+  EXPECT_EQ(total(*read, "before"), 9007199254740993 + 13);
+  EXPECT_EQ(total(*read, "after"), 12);
+  EXPECT_EQ(read->text(read->run.default_metric), "after");
+  char directory[] = "/tmp/cprof-format-test-XXXXXX";
+  ASSERT_NE(mkdtemp(directory), nullptr);
+  const std::string path = std::string(directory) + "/x.folded";
+  auto out = OutputFile::create(path);
+  ASSERT_TRUE(out);
+  ASSERT_TRUE(write_folded_pairs(*read, {profile::MetricId(0u), profile::MetricId(1u)}, *out));
+  ASSERT_TRUE(out->commit());
+  EXPECT_EQ(*read_text_file(path, 1000), "main;a 6 10\nmain;b 7 0\nmain;big 9007199254740993 2\n");
+  unlink(path.c_str());
+  rmdir(directory);
+}
+
+TEST(FoldedPairs, ANumberInANameIsNone) {
+  for (std::string_view text : {"app;thread 1 5\napp;idle 7\n", "app;idle 7\napp;thread 1 5\n", "a;x 1 2.5\n", "a;x 1 -2\n", "a;x -1 2\n", "; 1 2\n"}) {
+    auto read = read_bytes(folded_format(), text);
+    if (read) {
+      EXPECT_EQ(read->metrics.size(), 1u) << text;
+    }
+  }
+  EXPECT_EQ(written(*read_bytes(folded_format(), "app;thread 1 5\napp;thread 1 6\napp;idle 7\n")), "app;idle 7\napp;thread 1 11\n");
+  EXPECT_EQ(error_of("a;b 0 0\n"), "test-input: total weight is 0");
+}
+
 TEST(FoldedWriter, WallIsMicroseconds) {
   WriteOptions options;
   options.weight = Weight::kWall;

@@ -24,8 +24,7 @@ struct FoldedTree::Item {
 
 FoldedTree::FoldedTree() { rows_.emplace_back(); }
 
-FoldedTree::Node FoldedTree::child(Node parent, std::string_view text) {
-  StringId id = texts_.intern(text);
+FoldedTree::Node FoldedTree::child(Node parent, StringId id) {
   return index_.find_or_add(parent, id.value, [&] {
     rows_.push_back({parent, id, 0});
     return static_cast<uint32_t>(rows_.size() - 1);
@@ -79,7 +78,7 @@ Result<void> FoldedTree::for_each_line(int64_t divisor, const LineSink& on_line)
     const size_t length = path.size();
     path += texts_[row.text];
     if (item.is_line) {
-      TRY(on_line(path, divided(row.value, divisor)));
+      TRY(on_line(path, item.node, divided(row.value, divisor)));
       path.resize(length);
       continue;
     }

@@ -23,12 +23,15 @@ class FoldedTree {
   FoldedTree();
 
   // The child of that text, made if it is new. Texts hold no ';'.
-  Node child(Node parent, std::string_view text);
+  Node child(Node parent, std::string_view text) { return child(parent, text_id(text)); }
+  // The same in two steps, for who meets the same texts again and again.
+  StringId text_id(std::string_view text) { return texts_.intern(text); }
+  Node child(Node parent, StringId text);
   void add(Node node, int64_t value);
 
   // Each node of a value that is not 0 after rounding by divisor: the path, texts joined by ';', and the value. Lines
   // "path value" come in the order of their bytes.
-  using LineSink = std::function<Result<void>(std::string_view path, int64_t value)>;
+  using LineSink = std::function<Result<void>(std::string_view path, Node node, int64_t value)>;
   Result<void> for_each_line(int64_t divisor, const LineSink& on_line) const;
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analyze/frames.h"
 #include "format/folded/folded.h"
@@ -52,24 +53,48 @@ std::string_view suffix_of(FrameKind kind) {
 class FoldedWriter {
  public:
   FoldedWriter(const Profile& profile, const WriteOptions& options)
-      : profile_(profile), options_(options), walker_(profile) {}
+      : profile_(profile), options_(options), walker_(profile), texts_(profile.locations.size()) {}
 
-  void add(const Group& group) {
+  FoldedTree::Node add(const Group& group) {
     auto end = group.is_cut ? profile::StackEnd::kMaxDepth : profile::StackEnd::kComplete;
     auto frames = walker_.frames(group.site, end);
-    FoldedTree::Node node = thread_node(group.thread, frames.size());
-    for (const analyze::Frame& frame : frames) {
-      text_.clear();
-      append_clean(text_, frame.name, true);
-      text_ += suffix_of(frame.kind);
-      node = tree_.child(node, text_);
+    const FoldedTree::Node root = thread_node(group.thread, frames.size());
+    // Neighbours share most of their path.
+    if (path_.empty() || path_[0].node != root) path_.assign(1, {{}, root});
+    size_t shared = 0;
+    while (shared < frames.size() && shared + 1 < path_.size() && path_[shared + 1].text == text_of(frames[shared])) ++shared;
+    path_.resize(shared + 1);
+    for (const analyze::Frame& frame : frames.subspan(shared)) {
+      const StringId text = text_of(frame);
+      path_.push_back({text, tree_.child(path_.back().node, text)});
     }
-    tree_.add(node, group.value);
+    tree_.add(path_.back().node, group.value);
+    return path_.back().node;
   }
 
-  const FoldedTree& tree() const { return tree_; }
+  FoldedTree take() { return std::move(tree_); }
 
  private:
+  struct Step {
+    StringId text;
+    FoldedTree::Node node;
+  };
+
+  StringId text_of(const analyze::Frame& frame) {
+    if (!frame.location.valid()) return made_text(frame);
+    std::vector<StringId>& of_lines = texts_[frame.location.index()];
+    if (frame.line >= of_lines.size()) of_lines.resize(frame.line + size_t{1});
+    if (!of_lines[frame.line].valid()) of_lines[frame.line] = made_text(frame);
+    return of_lines[frame.line];
+  }
+
+  StringId made_text(const analyze::Frame& frame) {
+    text_.clear();
+    append_clean(text_, frame.name, true);
+    text_ += suffix_of(frame.kind);
+    return tree_.text_id(text_);
+  }
+
   // The parts before the frames: comm or comm-pid, and the thread's name. An import that knows no process begins with
   // its frames; a single frame gets an unknown process, since a line of one word is no stack to other tools.
   FoldedTree::Node thread_node(profile::ThreadId id, size_t frame_count) {
@@ -82,6 +107,7 @@ class FoldedWriter {
         thread.process.valid() ? &profile_.processes[thread.process.index()] : nullptr;
     text_.clear();
     std::string_view comm = profile_.text(process ? process->name : thread.name);
+    if (comm.empty()) comm = profile_.text(thread.name);
     append_clean(text_, comm.empty() ? profile::kUnknownFrame : comm, true);
     if (options_.folded_style == FoldedStyle::kExtended) text_ += fmt::format("-{}", process ? process->pid : thread.tid);
     FoldedTree::Node node = tree_.child(FoldedTree::kRoot, text_);
@@ -96,21 +122,58 @@ class FoldedWriter {
   const WriteOptions& options_;
   analyze::FrameWalker walker_;
   FoldedTree tree_;
+  std::vector<std::vector<StringId>> texts_;  // by location and line
+  std::vector<Step> path_;                    // of the last stack, from the thread's node
   std::string text_;
 };
 
 }  // namespace
 
-Result<void> write_folded(const Profile& profile, OutputFile& out, const WriteOptions& options) {
-  const ValueChoice choice = TRY(choose_value(profile, options));
+FoldedTree fold(const Profile& profile, const ValueChoice& choice, const WriteOptions& options) {
   FoldedWriter writer(profile, options);
   for (const Group& group : group_values(profile, choice)) writer.add(group);
+  return writer.take();
+}
+
+Result<void> write_folded(const Profile& profile, OutputFile& out, const WriteOptions& options) {
+  const ValueChoice choice = TRY(choose_value(profile, options));
   std::string ending;
-  return writer.tree().for_each_line(choice.divisor, [&](std::string_view path, int64_t value) -> Result<void> {
+  return fold(profile, choice, options).for_each_line(choice.divisor, [&](std::string_view path, FoldedTree::Node, int64_t value) -> Result<void> {
     TRY(out.write(path));
     ending.clear();
     fmt::format_to(std::back_inserter(ending), " {}\n", value);
     return out.write(ending);
+  });
+}
+
+namespace {
+
+// Cut to whole numbers as difffolded.pl does; a product that is one short of its last bit is whole.
+double scaled(int64_t value, double scale) {
+  constexpr double kLastBits = 1e-12;
+  const double cut = std::trunc(static_cast<double>(value) * scale * (1 + kLastBits));
+  return cut == 0 ? 0 : cut;  // no "-0"
+}
+
+}  // namespace
+
+// Which lines there are is one tree's matter, the two values stand beside it.
+Result<void> write_folded_pairs(const Profile& profile, const FoldedPair& pair, OutputFile& out) {
+  const WriteOptions options;
+  FoldedWriter writer(profile, options);
+  std::vector<std::pair<int64_t, int64_t>> values;  // before, after; by node
+  for (const profile::Aggregate& row : profile.aggregates) {
+    if (row.value == 0 || (row.metric != pair.before && row.metric != pair.after)) continue;
+    const FoldedTree::Node node = writer.add({{}, row.site, analyze::is_cut(row.end), 1});
+    values.resize(std::max<size_t>(values.size(), node + size_t{1}));
+    int64_t& sum = row.metric == pair.before ? values[node].first : values[node].second;
+    sum = add_clamped(sum, row.value);
+  }
+  return writer.tree().for_each_line(1, [&](std::string_view path, FoldedTree::Node node, int64_t) -> Result<void> {
+    TRY(out.write(path));
+    const auto [before, after] = values[node];
+    if (pair.scale == 1) return out.write(fmt::format(" {} {}\n", before, after));
+    return out.write(fmt::format(" {:.0f} {}\n", scaled(before, pair.scale), after));
   });
 }
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "base/byte_reader.h"
+#include "format/perfdata/layout.h"
 
 namespace cprof::format::perfdata {
 namespace {
 
 constexpr size_t kHeaderBytes = 8, kPidBytes = 4, kIdBytes = 24;  // 20 of the id, its length, padding
 constexpr size_t kLongestId = 20;
-constexpr uint16_t kHasIdSize = 1 << 15;  // PERF_RECORD_MISC_BUILD_ID_SIZE: older entries are filled up with zeros
 constexpr size_t kMostEntries = 1 << 20;
 
 std::vector<std::byte> id_of(std::span<const std::byte> field, bool has_size) {
@@ -24,7 +24,7 @@ std::vector<std::byte> id_of(std::span<const std::byte> field, bool has_size) {
 
 }  // namespace
 
-void BuildIds::add_table(std::span<const std::byte> entries, bool swap) {
+void BuildIds::add_table(std::span<const std::byte> entries, bool swap, bool in_order) {
   ByteReader in(entries, swap);
   while (in.remaining() >= kHeaderBytes + kPidBytes + kIdBytes && by_path_.size() < kMostEntries) {
     in.skip(4);
@@ -34,14 +34,15 @@ void BuildIds::add_table(std::span<const std::byte> entries, bool swap) {
     auto field = in.bytes(kIdBytes);
     auto name = in.bytes(size - kHeaderBytes - kPidBytes - kIdBytes);
     std::string_view path(reinterpret_cast<const char*>(name.data()), name.size());
-    add(std::string(path.substr(0, path.find('\0'))), id_of(field, misc & kHasIdSize));
+    add(std::string(path.substr(0, path.find('\0'))), id_of(field, misc & kHasIdSize), in_order);
   }
 }
 
-void BuildIds::add(std::string path, std::vector<std::byte> id) {
+void BuildIds::add(std::string path, std::vector<std::byte> id, bool in_order) {
   if (path.empty() || id.empty()) return;
   auto [it, is_new] = by_path_.try_emplace(std::move(path), id);
-  if (!is_new && it->second != id) it->second.clear();
+  if (is_new || it->second == id) return;
+  it->second = in_order ? std::move(id) : std::vector<std::byte>();
 }
 
 std::span<const std::byte> BuildIds::find(std::string_view path) const {

@@ -26,6 +26,7 @@ enum UserRecord : uint32_t {
   kFirstUnknownUserRecord = 84,
 };
 inline constexpr uint32_t kFirstUserRecord = 64;
+inline constexpr uint16_t kHasIdSize = 1 << 15;  // PERF_RECORD_MISC_BUILD_ID_SIZE of kHeaderBuildId: without it the id is filled up with zeros
 
 enum EventUpdateType : uint64_t { kUpdateName = 2 };
 

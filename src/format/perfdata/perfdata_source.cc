@@ -115,7 +115,7 @@ Result<void> PerfDataSource::handle_perfs(const RawRecord& record, RecordStream*
   switch (record.type) {
     case kHeaderAttr: add_attr(payload); return {};
     case kEventUpdate: rename_event(payload); return {};
-    case kHeaderBuildId: build_ids_.add_table(record.bytes, swap_); return {};
+    case kHeaderBuildId: build_ids_.add_table(record.bytes, swap_, own_capture_); return {};
     case kFinishedRound: return finish_round(record);
     case kHeaderFeature: {
       uint64_t feature = in.u64();
@@ -261,7 +261,7 @@ Result<void> PerfDataSource::deliver(std::span<const std::byte> bytes) {
   }
   last_ns_ = std::max(last_ns_, event::time_of(event_));
   auto* mmap = std::get_if<event::Mmap>(&event_);
-  if (mmap && mmap->build_id.empty() && !own_capture_) mmap->build_id = build_ids_.find(mmap->path);
+  if (mmap && mmap->build_id.empty()) mmap->build_id = build_ids_.find(mmap->path);
   TRY(ensure_begun());
   auto* sample = std::get_if<event::Sample>(&event_);
   if (!sample || decoder_->group_values().empty()) {

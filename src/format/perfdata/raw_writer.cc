@@ -51,10 +51,10 @@ perf_event_attr attr_of(const event::Metric& metric, const event::AttrLayout& la
 
 }  // namespace
 
-Result<void> RawWriter::write_record(uint32_t type, std::span<const std::byte> payload) {
+Result<void> RawWriter::write_record(uint32_t type, std::span<const std::byte> payload, uint16_t misc) {
   size_t size = (sizeof(perf_event_header) + payload.size() + 7) / 8 * 8;
   if (size > event::kMaxRecordBytes) return fail("a header record of " + std::to_string(size) + " bytes does not fit");
-  perf_event_header header{.type = type, .misc = 0, .size = static_cast<uint16_t>(size)};
+  perf_event_header header{.type = type, .misc = misc, .size = static_cast<uint16_t>(size)};
   TRY(out_.write(std::as_bytes(std::span(&header, 1))));
   TRY(out_.write(payload));
   constexpr std::byte kPadding[8] = {};
@@ -157,6 +157,24 @@ Result<void> RawWriter::write_stack_memory(const event::StackMemory& memory) {
   return {};
 }
 
+// The kernel's record of a mapping holds device and inode or a build-id, and we know both: the build-id goes ahead.
+Result<void> RawWriter::write_build_id(const event::Mmap& mmap) {
+  constexpr size_t kIdBytes = 20, kFieldBytes = 24;
+  if (mmap.build_id.empty() || mmap.build_id.size() > kIdBytes || mmap.file == event::FileId{}) return {};
+  auto& last = build_ids_[std::string(mmap.path)];
+  if (std::ranges::equal(last, mmap.build_id)) return {};
+  last.assign(mmap.build_id.begin(), mmap.build_id.end());
+  std::vector<std::byte> payload;
+  append(payload, int32_t{-1});
+  payload.insert(payload.end(), last.begin(), last.end());
+  payload.resize(sizeof(int32_t) + kIdBytes);
+  payload.push_back(static_cast<std::byte>(last.size()));
+  payload.resize(sizeof(int32_t) + kFieldBytes);
+  for (char c : mmap.path) payload.push_back(static_cast<std::byte>(c));
+  payload.push_back(std::byte{0});
+  return write_record(kHeaderBuildId, payload, kHasIdSize);
+}
+
 Result<void> RawWriter::write_sample(const event::Sample& sample) {
   uint64_t id = TRY(id_for(sample));
   return write_event(sample.stack_id ? chains_.with_chains(sample) : sample, id);
@@ -168,6 +186,7 @@ Result<void> RawWriter::on_event(const event::Event& event) {
   if (const auto* fork = std::get_if<event::Fork>(&event); fork && fork->child.pid != fork->parent.pid)
     chains_.forget(fork->child.pid);
   if (const auto* memory = std::get_if<event::StackMemory>(&event)) return write_stack_memory(*memory);
+  if (const auto* mmap = std::get_if<event::Mmap>(&event)) TRY(write_build_id(*mmap));
   return write_event(event, kSideBandId);
 }
 

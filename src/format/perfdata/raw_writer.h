@@ -3,6 +3,8 @@
 // beside the pipeline.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "base/file.h"
@@ -31,19 +33,21 @@ class RawWriter final : public event::EventSink {
     uint64_t id;
   };
 
-  Result<void> write_record(uint32_t type, std::span<const std::byte> payload);
+  Result<void> write_record(uint32_t type, std::span<const std::byte> payload, uint16_t misc = 0);
   Result<void> write_own(uint64_t tag, std::span<const std::byte> payload);
   Result<void> write_attr(const event::Metric& metric, const event::AttrLayout& layout, uint64_t id);
   Result<void> write_features();
   Result<uint64_t> id_for(const event::Sample& sample);
   Result<void> write_event(const event::Event& event, uint64_t id);
   Result<void> write_sample(const event::Sample& sample);
+  Result<void> write_build_id(const event::Mmap& mmap);
   Result<void> write_stack_memory(const event::StackMemory& memory);
 
   OutputFile out_;
   event::SessionInfo info_;
   std::vector<Variant> variants_;
   perfdata::StackChains chains_;
+  std::map<std::string, std::vector<std::byte>, std::less<>> build_ids_;  // by path, the last one written
   std::vector<std::byte> buffer_;
   uint64_t dropped_ = 0;
   bool round_open_ = false;

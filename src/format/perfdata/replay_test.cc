@@ -99,5 +99,38 @@ TEST_F(Replay, Counts) {
   EXPECT_EQ(refused.error().message.find('\n'), std::string::npos);
 }
 
+// What the kernel's record has no room for beside device and inode: another machine needs it.
+TEST_F(Replay, MappingsKeepTheirBuildIds) {
+  struct Kept : event::EventSink {
+    std::vector<std::pair<event::FileId, std::vector<std::byte>>> mappings;
+    Result<void> begin(const event::SessionInfo&) override { return {}; }
+    Result<void> on_event(const event::Event& event) override {
+      if (const auto* mmap = std::get_if<event::Mmap>(&event))
+        mappings.push_back({mmap->file, {mmap->build_id.begin(), mmap->build_id.end()}});
+      return {};
+    }
+    Result<void> on_round(uint64_t) override { return {}; }
+    Result<void> finish(uint64_t) override { return {}; }
+  } kept;
+  const std::vector<std::byte> old_id(20, std::byte{0xab}), new_id(8, std::byte{0xcd});
+  event::Mmap mmap{.time_ns = 3, .task = {7, 7}, .start = 0x50000, .length = 0x1000, .protection = PROT_READ | PROT_EXEC,
+                   .file = {8, 1, 77, 0}, .build_id = old_id, .path = "/bin/app"};
+  std::vector<event::Event> events = {mmap, mmap};
+  mmap.build_id = new_id;  // built anew while the run went on
+  mmap.file.inode = 78;
+  events.push_back(mmap);
+  record(events);
+  Input input;
+  input.name = capture_;
+  input.seekable = true;
+  input.fd = std::move(*open_read(capture_));
+  Diagnostics losses;
+  ASSERT_TRUE(perfdata_format().open_source(std::move(input), {})->run(kept, losses));
+  ASSERT_EQ(kept.mappings.size(), 3u);
+  EXPECT_EQ(kept.mappings[1].second, old_id);
+  EXPECT_EQ(kept.mappings[2].second, new_id);
+  EXPECT_EQ(kept.mappings[2].first.inode, 78u);
+}
+
 }  // namespace
 }  // namespace cprof::format

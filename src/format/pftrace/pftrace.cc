@@ -23,6 +23,8 @@ bool is_packet(pbf_reader packet) {
         known = true;
         break;
       case pft::Packet::kClockSnapshot:
+      case pft::Packet::kCompressedPackets:
+      case pft::Packet::kZstdPackets:
       case pft::Packet::kTrackDescriptor:
         if (is_number) return false;
         known = true;
@@ -59,7 +61,7 @@ const FormatInfo& pftrace_format() {
                                   .title = "Perfetto trace",
                                   .extensions = {".pftrace", ".perfetto-trace"},
                                   .sniff = sniff_pftrace,
-                                  .read = nullptr,
+                                  .read = read_pftrace,
                                   .open_source = nullptr,
                                   .write = write_pftrace};
   return info;

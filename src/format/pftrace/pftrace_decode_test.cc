@@ -210,6 +210,7 @@ void TraceDecoder::descriptor(pbf_reader d) {
         }
         if (track.pid < 0 || track.tid < 0) broken("a thread without both ids");
         break;
+      case kCounter: counter(d.get_message(), track); break;
       default: d.skip();
     }
   }
@@ -218,12 +219,23 @@ void TraceDecoder::descriptor(pbf_reader d) {
   define(tracks, uuid, track, "track");
 }
 
+void TraceDecoder::counter(pbf_reader c, DecodedTrack& track) {
+  constexpr std::string_view kUnits[] = {"", "nanoseconds", "count", "bytes"};
+  track.is_counter = true;
+  while (c.next()) {
+    if (c.tag() == pft::CounterDescriptor::kUnit) track.unit = kUnits[c.get_uint32() % std::size(kUnits)];
+    else if (c.tag() == pft::CounterDescriptor::kUnitName) track.unit = c.get_string();
+    else broken("unknown field of a counter"), c.skip();
+  }
+}
+
 std::string TraceDecoder::annotation(pbf_reader a) {
   std::string name, text;
   while (a.next()) {
     switch (a.tag()) {
       case pft::DebugAnnotation::kName: name = a.get_string(); break;
       case pft::DebugAnnotation::kString: text = a.get_string(); break;
+      case pft::DebugAnnotation::kInt: text = std::to_string(a.get_int64()); break;
       default: broken("unknown field of a debug annotation"), a.skip();
     }
   }
@@ -234,21 +246,28 @@ std::string TraceDecoder::annotation(pbf_reader a) {
 void TraceDecoder::event(pbf_reader e, uint64_t time_ns, bool has_time) {
   using namespace pft::TrackEvent;
   uint64_t track = 0;
-  Event row{time_ns, 0, {}, {}};
+  Event row;
+  row.time_ns = time_ns;
   while (e.next()) {
     switch (e.tag()) {
       case kType: row.type = e.get_uint32(); break;
       case kTrackUuid: track = e.get_uint64(); break;
       case kName: row.name = e.get_string(); break;
       case kDebugAnnotations: row.note += annotation(e.get_message()); break;
+      case kCounterValue: row.value = static_cast<double>(e.get_int64()), row.has_value = true; break;
+      case kDoubleValue: row.value = e.get_double(), row.has_value = true; break;
       default: e.skip();
     }
   }
   if (!has_time) broken("an event without a time");
   if (!tracks.contains(track)) broken("an event on a track that is not declared");
-  if (row.type != kSliceBegin && row.type != kSliceEnd) broken("an event of another type");
-  if (row.type == kSliceBegin && row.name.empty()) broken("a slice without a name");
-  events_[track].push_back(std::move(row));
+  if (row.type < kSliceBegin || row.type > kCounter) broken("an event of another type");
+  if (row.name.empty() && (row.type == kSliceBegin || row.type == kInstant)) broken("a slice or mark without a name");
+  if (row.has_value != (row.type == kCounter)) broken("a value, but no counter event, or the other way round");
+  if ((row.type == kCounter) != tracks[track].is_counter) broken("a value on a track of slices, or the other way round");
+  if (row.type == kInstant) marks.push_back({track, time_ns, row.name, row.note});
+  else if (row.type == kCounter) values.push_back({track, time_ns, row.value});
+  else events_[track].push_back(std::move(row));
 }
 
 void TraceDecoder::sample(pbf_reader p, uint64_t time_ns, bool has_time, Sequence& s) {

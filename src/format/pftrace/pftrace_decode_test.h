@@ -31,7 +31,18 @@ struct DecodedSample {
 struct DecodedTrack {
   uint64_t parent = 0;
   int32_t pid = -1, tid = -1;
-  std::string name;
+  std::string name, unit;
+  bool is_counter = false;
+};
+
+struct DecodedMark {
+  uint64_t track = 0, time_ns = 0;
+  std::string name, note;
+};
+
+struct DecodedValue {
+  uint64_t track = 0, time_ns = 0;
+  double value = 0;
 };
 
 class TraceDecoder {
@@ -42,6 +53,8 @@ class TraceDecoder {
   std::map<uint64_t, DecodedTrack> tracks;
   std::vector<DecodedSlice> slices;
   std::vector<DecodedSample> samples;
+  std::vector<DecodedMark> marks;
+  std::vector<DecodedValue> values;
   std::vector<std::string> shared_keys;  // names of frames that another frame hides: equal mapping, rel_pc and name
   size_t packets = 0;
   bool has_clocks = false;
@@ -67,6 +80,8 @@ class TraceDecoder {
     uint64_t time_ns = 0;
     uint32_t type = 0;
     std::string name, note;
+    double value = 0;
+    bool has_value = false;
   };
 
   void broken(std::string_view what);
@@ -81,6 +96,7 @@ class TraceDecoder {
   void callstack(pbf_reader c, Sequence& s);
   void descriptor(pbf_reader d);
   std::string annotation(pbf_reader a);
+  void counter(pbf_reader c, DecodedTrack& track);
   void event(pbf_reader e, uint64_t time_ns, bool has_time);
   void sample(pbf_reader p, uint64_t time_ns, bool has_time, Sequence& s);
   void match_slices();

@@ -14,6 +14,7 @@
 #include "format/pftrace/sample_sequence.h"
 #include "format/pftrace/track_writer.h"
 #include "format/values.h"
+#include "timeline/slice_lanes.h"
 
 namespace cprof::format {
 namespace {
@@ -27,7 +28,7 @@ constexpr uint64_t kMaxTime = INT64_MAX;  // the importer drops what is later
 class PftraceWriter {
  public:
   PftraceWriter(const Profile& profile, OutputFile& out, Diagnostics* losses)
-      : profile_(profile), packets_(out), tracks_(profile, kTrackSequence, packets_), losses_(losses) {}
+      : profile_(profile), packets_(out), tracks_(profile, kTrackSequence, packets_), losses_(losses), given_tracks_(profile.tracks.size()) {}
 
   Result<void> write() {
     TRY(packets_.put_clocks(first_time(), profile_.run.start_realtime_ns));
@@ -36,6 +37,8 @@ class PftraceWriter {
     TRY(write_given_slices());
     TRY(write_stack_slices());
     TRY(write_states());
+    TRY(write_marks());
+    TRY(write_counters());
     TRY(write_samples());
     count_losses();
     return {};
@@ -46,63 +49,92 @@ class PftraceWriter {
     uint64_t first = profile_.run.start_ns;
     if (first) return std::min(first, kMaxTime);
     if (!profile_.samples.empty()) first = profile_.samples.front().time_ns;
-    for (const profile::OffCpuInterval& off : profile_.off_cpu) first = first ? std::min(first, off.start_ns) : off.start_ns;
+    const auto earlier = [&](uint64_t time_ns) { first = first ? std::min(first, time_ns) : time_ns; };
+    for (const profile::OffCpuInterval& off : profile_.off_cpu) earlier(off.start_ns);
+    for (const profile::Slice& slice : profile_.slices) earlier(slice.start_ns);
     return std::min(first, kMaxTime);
   }
 
-  // Slices that a program or an import gave, by thread. Those that do not nest go to a further track.
+  bool is_too_late(uint64_t start_ns, uint64_t duration_ns = 0) {
+    const bool is_late = start_ns > kMaxTime || duration_ns > kMaxTime - start_ns;
+    times_too_late_ += is_late;
+    return is_late;
+  }
+
+  // Slices that a program or an import gave, each lane on a track. A slice without an end ends where the trace does, and
+  // says so in an annotation: a BEGIN without its END fills the track for ever.
   Result<void> write_given_slices() {
-    std::vector<const profile::Slice*> slices;
-    for (const profile::Slice& slice : profile_.slices)
-      if (slice.thread.valid()) slices.push_back(&slice);
-    std::ranges::stable_sort(slices, [](const profile::Slice* a, const profile::Slice* b) {
-      return std::tuple(a->thread, a->start_ns, ~a->duration_ns) < std::tuple(b->thread, b->start_ns, ~b->duration_ns);
+    std::vector<timeline::LaneSlice> lanes = timeline::slice_lanes(profile_);
+    std::ranges::stable_sort(lanes, {}, [&](const timeline::LaneSlice& lane) {
+      const profile::Slice& slice = profile_.slices[lane.slice];
+      return std::tuple(slice.track.valid(), slice.track.valid() ? slice.track.value : slice.thread.value, lane.lane);
     });
     has_given_slices_.resize(profile_.threads.size());
-    for (size_t i = 0; i < slices.size();) {
-      size_t end = i;
-      while (end < slices.size() && slices[end]->thread == slices[i]->thread) ++end;
-      TRY(write_lanes(std::span(slices).subspan(i, end - i)));
-      i = end;
+    const profile::Slice* last = nullptr;
+    uint32_t last_lane = 0;
+    uint64_t track = 0;
+    for (const timeline::LaneSlice& lane : lanes) {
+      const profile::Slice& slice = profile_.slices[lane.slice];
+      const bool is_same = last && last->track == slice.track && last->thread == slice.thread && last_lane == lane.lane;
+      if (!is_same) track = TRY(track_of(slice, lane.lane));
+      last = &slice;
+      last_lane = lane.lane;
+      if (is_too_late(slice.start_ns, slice.duration_ns)) continue;
+      notes_of(slice.labels);
+      if (slice.is_open) notes_.push_back({.name = kUnfinishedNote, .text = "true"});
+      TRY(tracks_.add_slice({track, slice.start_ns, slice.start_ns + slice.duration_ns, lane.depth,
+                             profile_.text(slice.name), profile_.text(slice.category), notes_}));
     }
     return tracks_.close_all();
   }
 
-  struct Lane {
-    std::vector<uint64_t> ends;                  // of the open slices
-    std::vector<std::pair<const profile::Slice*, uint32_t>> slices;  // and their depths
-  };
-
-  // Each slice into the first lane where it lies wholly inside the innermost open one, or after all.
-  Result<void> write_lanes(std::span<const profile::Slice* const> slices) {
-    std::vector<Lane> lanes;
-    for (const profile::Slice* slice : slices) {
-      if (slice->start_ns > kMaxTime || slice->duration_ns > kMaxTime - slice->start_ns) {
-        ++times_too_late_;
-        continue;
-      }
-      const uint64_t end = slice->start_ns + slice->duration_ns;
-      auto fits = [&](Lane& lane) {
-        while (!lane.ends.empty() && lane.ends.back() <= slice->start_ns) lane.ends.pop_back();
-        return lane.ends.empty() || end <= lane.ends.back();
-      };
-      auto lane = std::ranges::find_if(lanes, fits);
-      if (lane == lanes.end()) lane = lanes.emplace(lanes.end());
-      lane->slices.emplace_back(slice, static_cast<uint32_t>(lane->ends.size()));
-      lane->ends.push_back(end);
+  Result<uint64_t> track_of(const profile::Slice& slice, uint32_t lane) {
+    if (!slice.track.valid()) {
+      has_given_slices_[slice.thread.index()] = true;
+      if (lane == 0) return tracks_.track_of(slice.thread);
+      return tracks_.add_track(slice.thread, fmt::format("overlapping ({})", lane + 1));
     }
-    for (size_t i = 0; i < lanes.size(); ++i) TRY(write_lane(lanes[i], i));
+    if (lane == 0) return track_of(slice.track);
+    const profile::Track& track = profile_.tracks[slice.track.index()];
+    return tracks_.add_track(track, fmt::format("{} ({})", profile_.text(track.name), lane + 1));
+  }
+
+  // Of slices and marks; declared when the first of them comes.
+  Result<uint64_t> track_of(profile::TrackId id) {
+    uint64_t& uuid = given_tracks_[id.index()];
+    const profile::Track& track = profile_.tracks[id.index()];
+    if (!uuid) uuid = TRY(tracks_.add_track(track, profile_.text(track.name)));
+    return uuid;
+  }
+
+  void notes_of(profile::LabelSetId id) {
+    notes_.clear();
+    if (!id.valid()) return;
+    const auto [first, count] = profile_.label_sets[id.index()];
+    for (uint32_t i = first; i < first + count; ++i) {
+      const profile::Label& label = profile_.labels[i];
+      notes_.push_back({profile_.text(label.key), profile_.text(label.text), label.number, label.is_number});
+    }
+  }
+
+  Result<void> write_marks() {
+    for (const profile::Mark& mark : profile_.marks) {
+      if (is_too_late(mark.time_ns)) continue;
+      const uint64_t track = mark.track.valid() ? TRY(track_of(mark.track)) : tracks_.track_of(mark.thread);
+      notes_of(mark.labels);
+      TRY(tracks_.add_instant({track, mark.time_ns, profile_.text(mark.name), profile_.text(mark.category), notes_}));
+    }
     return {};
   }
 
-  Result<void> write_lane(const Lane& lane, size_t number) {
-    const ThreadId thread = lane.slices.front().first->thread;
-    has_given_slices_[thread.index()] = true;
-    uint64_t track = tracks_.track_of(thread);
-    if (number > 0) track = TRY(tracks_.add_track(thread, fmt::format("overlapping ({})", number + 1)));
-    for (const auto& [slice, depth] : lane.slices)
-      TRY(tracks_.add_slice({track, slice->start_ns, slice->start_ns + slice->duration_ns, depth,
-                             profile_.text(slice->name), profile_.text(slice->category)}));
+  Result<void> write_counters() {
+    std::vector<uint64_t> tracks(profile_.tracks.size());
+    for (const profile::CounterValue& value : profile_.counters) {
+      if (is_too_late(value.time_ns)) continue;
+      uint64_t& track = tracks[value.track.index()];
+      if (!track) track = TRY(tracks_.add_counter_track(profile_.tracks[value.track.index()]));
+      TRY(tracks_.add_counter_value(track, value.time_ns, value.value));
+    }
     return {};
   }
 
@@ -122,15 +154,12 @@ class PftraceWriter {
   Result<void> write_stack_slice(const timeline::FrameSlice& slice, analyze::FrameWalker& walker,
                                  std::vector<uint64_t>& stack_tracks) {
     if (!slice.thread.valid()) return {};
-    if (slice.end_ns > kMaxTime) {
-      ++times_too_late_;
-      return {};
-    }
+    if (is_too_late(slice.end_ns)) return {};
     uint64_t& track = stack_tracks[slice.thread.index()];
     if (!track && !has_given_slices_[slice.thread.index()]) track = tracks_.track_of(slice.thread);
     if (!track) track = TRY(tracks_.add_track(slice.thread, "stacks"));
     return tracks_.add_slice({track, slice.start_ns, slice.end_ns, slice.depth,
-                              walker.frame(slice.location, slice.line).name, {}});
+                              walker.frame(slice.location, slice.line).name, kSampledCategory});
   }
 
   // What each thread did, on a track below its own: "on CPU", and off it the class of the wait. Only for recordings that
@@ -148,22 +177,20 @@ class PftraceWriter {
 
   Result<void> write_state(const timeline::StateSlice& slice, uint64_t& track) {
     if (slice.state == timeline::ThreadState::kUnknown) return {};
-    if (slice.end_ns > kMaxTime) {
-      ++times_too_late_;
-      return {};
-    }
+    if (is_too_late(slice.end_ns)) return {};
     if (!track) track = TRY(tracks_.add_track(slice.thread, "state"));
     const bool is_on = slice.state == timeline::ThreadState::kOnCpu;
     TrackWriter::Slice out{track, slice.start_ns, slice.end_ns, 0, is_on ? "on CPU" : name_of(slice.wait_class),
                            is_on ? "oncpu" : "offcpu"};
     std::string waker;
+    TrackWriter::Note note;
     if (slice.interval != timeline::StateSlice::kNoInterval) {
       const profile::OffCpuInterval& off = profile_.off_cpu[slice.interval];
       if (off.waker.valid()) {
         const profile::Thread& thread = profile_.threads[off.waker.index()];
         waker = fmt::format("{} {}", profile_.text(thread.name), thread.tid);
-        out.note_name = "waker";
-        out.note = waker;
+        note = {.name = "waker", .text = waker};
+        out.notes = {&note, 1};
       }
     }
     return tracks_.add_slice(out);
@@ -173,10 +200,7 @@ class PftraceWriter {
     const AddressBook book(profile_, used_locations(profile_));
     std::vector<std::unique_ptr<SampleSequence>> sequences(profile_.metrics.size());
     for (const profile::Sample& sample : profile_.samples) {
-      if (sample.time_ns > kMaxTime) {
-        ++times_too_late_;
-        continue;
-      }
+      if (is_too_late(sample.time_ns)) continue;
       auto& sequence = sequences[sample.metric.index()];
       if (!sequence) {
         const auto id = static_cast<uint32_t>(kFirstSampleSequence + sample.metric.index());
@@ -196,7 +220,7 @@ class PftraceWriter {
                    "the whole stack", tracks_.slices_too_deep());
     if (times_too_late_)
       losses_->add("pftrace_times_too_late", Severity::kDataLoss,
-                   "samples and slices at times of 2^63 ns or later were not written", times_too_late_);
+                   "samples, slices, marks and counter values at times of 2^63 ns or later were not written", times_too_late_);
   }
 
   const Profile& profile_;
@@ -204,13 +228,15 @@ class PftraceWriter {
   TrackWriter tracks_;
   Diagnostics* losses_;
   std::vector<bool> has_given_slices_;
+  std::vector<uint64_t> given_tracks_;  // uuids by TrackId; 0: not declared yet
+  std::vector<TrackWriter::Note> notes_;
   uint64_t times_too_late_ = 0;
 };
 
 }  // namespace
 
 Result<void> write_pftrace(const Profile& profile, OutputFile& out, const WriteOptions& options) {
-  if (!profile.timed() && profile.slices.empty())
+  if (!profile.timed() && profile.slices.empty() && profile.marks.empty() && profile.counters.empty())
     return fail(fmt::format("{}: this profile has no times, and a Perfetto trace is a timeline; write .pb.gz, which "
                             "Perfetto shows as a flame graph", out.path()));
   return PftraceWriter(profile, out, options.losses).write();

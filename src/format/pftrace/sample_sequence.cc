@@ -1,22 +1,14 @@
 #include "format/pftrace/sample_sequence.h"
 
 #include <algorithm>
-#include <array>
 
+#include "format/pftrace/known_counters.h"
 #include "profile/frame_name.h"
 
 namespace cprof::format {
 namespace {
 
 using protozero::pbf_writer;
-
-struct KnownCounter {
-  std::string_view name;
-  uint32_t counter;  // PerfEvents.Counter
-};
-constexpr std::array<KnownCounter, 8> kCounters = {{{"cpu-clock", 1}, {"page-faults", 2}, {"context-switches", 5},
-                                                    {"cpu-migrations", 6}, {"cycles", 10}, {"instructions", 11},
-                                                    {"cache-misses", 13}, {"branch-misses", 15}}};
 
 // "0123ab" as the three bytes it stands for, as Perfetto takes a build-id; anything else as it is.
 std::string bytes_of_hex(std::string_view hex) {
@@ -25,6 +17,11 @@ std::string bytes_of_hex(std::string_view hex) {
   std::string bytes;
   for (size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(digit(hex[i]) << 4 | digit(hex[i + 1]));
   return bytes;
+}
+
+// The nearest, so that 1,001,001 ns are 999 Hz again.
+uint64_t hertz_of(uint64_t interval_ns) {
+  return std::max<uint64_t>(1, (1'000'000'000 + interval_ns / 2) / interval_ns);
 }
 
 uint32_t kind_number(profile::FrameKind kind) {
@@ -58,9 +55,9 @@ Result<void> SampleSequence::begin() {
   std::string timebase, perf_defaults, defaults;
   pbf_writer t(timebase);
   if (profile_.run.sampling_interval_ns)
-    t.add_uint64(pft::Defaults::kFrequency, 1'000'000'000 / profile_.run.sampling_interval_ns);
-  for (const KnownCounter& known : kCounters)
-    if (known.name == name) t.add_uint32(pft::Defaults::kCounter, known.counter);
+    t.add_uint64(pft::Defaults::kFrequency, hertz_of(profile_.run.sampling_interval_ns));
+  for (const KnownCounter& known : kKnownCounters)
+    if (known.name == name) t.add_uint32(pft::Defaults::kCounter, known.number);
   t.add_string(pft::Defaults::kName, name.data(), name.size());
   pbf_writer(perf_defaults).add_message(pft::Defaults::kTimebase, timebase);
   pbf_writer(defaults).add_message(pft::Defaults::kPerfSample, perf_defaults);

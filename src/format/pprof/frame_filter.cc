@@ -5,9 +5,9 @@
 namespace cprof::format {
 namespace {
 
-std::optional<NamePattern> compile(std::string_view pattern, std::string_view field, Diagnostics& diagnostics) {
+std::optional<analyze::Pattern> compile(std::string_view pattern, std::string_view field, Diagnostics& diagnostics) {
   if (pattern.empty()) return std::nullopt;
-  auto compiled = NamePattern::compile(pattern);
+  auto compiled = analyze::Pattern::compile(pattern);
   if (compiled) return std::move(*compiled);
   diagnostics.add("pprof_pattern_ignored", Severity::kNotice,
                   "drop_frames or keep_frames of a pprof file was not understood, so no frames were dropped", 1,
@@ -25,7 +25,7 @@ FrameFilter::FrameFilter(std::string_view drop, std::string_view keep, Diagnosti
 bool FrameFilter::drops(std::string_view function) {
   if (!drop_) return false;
   std::string_view name = without_arguments(function);
-  return drop_->matches(name) && !(keep_ && keep_->matches(name));
+  return drop_->matches_all_of(name) && !(keep_ && keep_->matches_all_of(name));
 }
 
 std::string_view without_arguments(std::string_view function) {

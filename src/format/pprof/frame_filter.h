@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "analyze/pattern.h"
 #include "base/diagnostics.h"
-#include "format/pprof/name_pattern.h"
 
 namespace cprof::format {
 
@@ -20,7 +20,7 @@ class FrameFilter {
   bool drops(std::string_view function);
 
  private:
-  std::optional<NamePattern> drop_, keep_;
+  std::optional<analyze::Pattern> drop_, keep_;
 };
 
 // The name that the patterns are matched with: without a leading dot and without its arguments, but

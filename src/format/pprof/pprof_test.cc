@@ -10,7 +10,6 @@
 #include "format/folded/folded.h"
 #include "format/gzip.h"
 #include "format/pprof/frame_filter.h"
-#include "format/pprof/name_pattern.h"
 #include "format/pprof/pprof_fields.h"
 #include "format/pprof/pprof_file.h"
 #include "format/test_profiles.h"
@@ -415,27 +414,6 @@ TEST(Pprof, MutatedFilesRoundTripOrFail) {
     EXPECT_EQ(dump(*back), dump(*profile));
   }
   EXPECT_GT(read, 100);
-}
-
-TEST(NamePattern, MatchesWholeNames) {
-  struct Case {
-    std::string_view pattern, text;
-    bool matches;
-  };
-  for (const Case& c : std::initializer_list<Case>{
-           {"runtime\\..*", "runtime.call32", true}, {"runtime\\..*", "xruntime.call32", false},
-           {"a|bc|d+", "ddd", true},                 {"a|bc|d+", "bcd", false},
-           {"(?i)new", "NEW", true},                 {"[a-c_]{2,3}x?", "ab_", true},
-           {"[a-c_]{2,3}x?", "a", false},            {"operator new\\[\\]", "operator new[]", true},
-           {"[^:]+::(Add|Sub)", "A::Sub", true},     {"^(a|b)*$", "abab", true},
-           {"\\w+\\s\\d", "ab 1", true},             {"", "", true},
-           {"(a*)+b", std::string_view("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac"), false}}) {
-    auto pattern = NamePattern::compile(c.pattern);
-    ASSERT_TRUE(pattern) << c.pattern << ": " << pattern.error().message;
-    EXPECT_EQ(pattern->matches(c.text), c.matches) << c.pattern << " " << c.text;
-  }
-  for (std::string_view bad : {"(", "a)", "[a", "\\", "a{2000}", "((a{1000}){1000}){9}", "(((){999}){999}){999}", "a**", "\\1", "(?z)"})
-    EXPECT_FALSE(NamePattern::compile(bad)) << bad;
 }
 
 TEST(FrameFilter, NamesWithoutArguments) {

@@ -141,6 +141,18 @@ std::string_view take_module(std::string_view& rest) {
   return module;
 }
 
+// "/usr/lib/libc.so.6+0x2724a". A file may be called so: then its offset would hardly fit the address.
+void take_file_offset(TextFrame& frame) {
+  constexpr uint64_t kInPage = 0xfff;
+  size_t plus = frame.module.rfind("+0x");
+  if (!frame.module.starts_with('/') || plus == frame.module.npos) return;
+  bool is_number = parse_number(frame.module.substr(plus + 3), frame.file_offset, 16);
+  bool fits = is_number && frame.file_offset <= frame.address && (frame.file_offset & kInPage) == (frame.address & kInPage);
+  if (!fits) return;
+  frame.has_file_offset = true;
+  frame.module = frame.module.substr(0, plus);
+}
+
 }  // namespace
 
 std::optional<TextHeader> parse_header(std::string_view line) {
@@ -166,6 +178,7 @@ std::optional<TextFrame> parse_frame(std::string_view line) {
   if (address.empty() || !parse_number(address, frame.address, 16)) return std::nullopt;
   std::string_view rest = blank == line.npos ? std::string_view() : trim(line.substr(blank));
   frame.module = take_module(rest);
+  take_file_offset(frame);
   if (frame.module == "inlined") {
     frame.is_inlined = true;
     frame.module = {};

@@ -20,7 +20,7 @@ struct TextHeader {
 };
 std::optional<TextHeader> parse_header(std::string_view line);
 
-// "\t  addr name+0xoff (dso)", "\t  addr name (inlined)", "\t  addr name".
+// "\t  addr name+0xoff (dso)", "\t  addr name (inlined)", "\t  addr name"; with -F +dsoff, "(dso+0xoff)".
 struct TextFrame {
   uint64_t address = 0;
   uint64_t offset = 0;          // in the function, when given
@@ -28,6 +28,8 @@ struct TextFrame {
   std::string_view module;      // "" when not given
   bool is_inlined = false;
   bool has_offset = false;
+  bool has_file_offset = false;
+  uint64_t file_offset = 0;     // in the module's file, when given
 };
 std::optional<TextFrame> parse_frame(std::string_view line);
 // Whether a line that parse_frame() takes is a header whose comm happens to be hexadecimal ("ab 12/12 1.0: x:").

@@ -1,12 +1,14 @@
 // A paragraph is a header and its frames, leaf first, up to an empty line or the next header. Inlined lines come before
 // the frame they are in, innermost first, and share its address. A file whose times are all 0 has none: its samples
-// become aggregates.
+// become aggregates. The same few frame lines come over and over: a line that was read once is known by its hash, joined
+// with those of the inlined lines before it.
 #include <fmt/format.h>
 
 #include <map>
 #include <optional>
 #include <unordered_map>
 
+#include "base/text_hash.h"
 #include "format/frame_text.h"
 #include "format/line_reader.h"
 #include "format/text/text.h"
@@ -40,18 +42,26 @@ class TextReader {
 
  private:
   void add_line(std::string_view line) {
+    if (line.empty()) return finish_sample();
+    bool indented = line.front() == ' ' || line.front() == '\t';
+    if (in_sample_ && indented && add_known(key_of(line))) return;
     if (line.find_first_not_of(" \t") == line.npos) return finish_sample();
     if (line.starts_with('#')) return;
-    bool indented = line.front() == ' ' || line.front() == '\t';
     auto frame = in_sample_ && indented ? parse_frame(line) : std::nullopt;
-    if (frame && !is_header_of_hex_comm(*frame)) return add_frame(*frame);
+    if (frame && !is_header_of_hex_comm(*frame)) {
+      if (auto known = add_frame(*frame, key_of(line))) remember(*known);
+      return;
+    }
     if (auto header = parse_header(line)) {
       finish_sample();
       begin_sample(*header);
       return;
     }
     if (!frame && in_sample_) frame = parse_frame(line);  // some copies have lost their indentation
-    if (frame) return add_frame(*frame);
+    if (frame) {
+      add_frame(*frame, key_of(line));
+      return;
+    }
     if (!malformed_++) first_malformed_ = lines_.line_number();
     builder_.profile().diagnostics.add("text_malformed_lines", Severity::kDataLoss,
                                        "lines that are neither a sample's header nor a frame were left out", 1,
@@ -68,24 +78,85 @@ class TextReader {
     if (header.tid >= 0 || !header.comm.empty()) sample_.thread = thread(header);
     any_time_ |= header.time_ns != 0;
     if (header.rest.empty()) return;
-    if (auto frame = parse_trailing_frame(header.rest)) add_frame(*frame);
+    if (auto frame = parse_trailing_frame(header.rest)) add_frame(*frame, key_of(header.rest));
   }
 
-  void add_frame(const TextFrame& frame) {
-    const bool is_unknown = frame.name.empty() || frame.name == profile::kUnknownFrame;
-    is_no_stack_ = frame.address == 0 && is_unknown && !frame.is_inlined && path_.empty() && pending_.empty();
-    FrameKind kind = kind_of(frame);
-    if (path_.empty() && pending_.empty()) sample_.in_kernel = kind == FrameKind::kKernel;
-    StringId text = is_unknown ? name_of_module(frame.module) : builder_.intern(frame.name);
-    pending_.push_back({builder_.function({.name = text, .system_name = text})});
-    if (frame.is_inlined) return;
-    profile::Location location;
-    if (!frame.module.empty() && frame.module != profile::kUnknownFrame) location.mapping = mapping(frame.module);
-    location.address = location.file_address = frame.address;
-    location.function_start = frame.has_offset && frame.offset <= frame.address ? frame.address - frame.offset : 0;
-    location.kind = kind;
-    path_.push_back(named(location));
+  // What a frame's line came to, together with the inlined lines before it.
+  struct KnownLine {
+    TextHash key;
+    profile::LocationId location{};  // invalid: an inlined line, whose function this is
+    profile::FunctionId function{};
+    FrameKind kind = FrameKind::kUser;
+    bool is_null = false;            // how a sample without a stack is written, when there is nothing else
+  };
+
+  TextHash key_of(std::string_view line) const {
+    const TextHash key = hasher_(line);
+    return pending_.empty() ? key : hasher_.join(pending_key_, key);
+  }
+
+  bool add_known(const TextHash& key) {
+    const uint32_t row = known_index_.find(key.a, [&](uint32_t r) { return known_[r].key == key; });
+    if (row == profile::RowIndex::kNone) return false;
+    add(known_[row]);
+    return true;
+  }
+
+  void remember(const KnownLine& line) {
+    auto equal = [&](uint32_t row) { return known_[row].key == line.key; };
+    known_index_.find_or_add(line.key.a, equal, [&] {
+      known_.push_back(line);
+      return static_cast<uint32_t>(known_.size() - 1);
+    });
+  }
+
+  void add(const KnownLine& line) {
+    const bool is_first = path_.empty() && pending_.empty();
+    is_no_stack_ = line.is_null && is_first;
+    if (is_first) sample_.in_kernel = line.kind == FrameKind::kKernel;
+    last_kind_ = line.kind;
+    if (!line.location.valid()) {
+      pending_.push_back({line.function});
+      pending_key_ = line.key;
+      return;
+    }
+    path_.push_back(line.location);
     pending_.clear();
+  }
+
+  // Nothing: the same line may be something else in another place.
+  std::optional<KnownLine> add_frame(const TextFrame& frame, const TextHash& key) {
+    const bool is_unknown = frame.name.empty() || frame.name == profile::kUnknownFrame;
+    KnownLine line;
+    line.key = key;
+    line.kind = kind_of(frame);
+    line.is_null = frame.address == 0 && is_unknown && !frame.is_inlined;
+    const bool is_place = is_unknown && frame.has_file_offset;  // it may get a name later
+    if (!is_place) {
+      StringId text = is_unknown ? name_of_module(frame.module) : builder_.intern(frame.name);
+      line.function = builder_.function({.name = text, .system_name = text});
+    }
+    if (!frame.is_inlined) line.location = location_of(frame, line, is_place);
+    add(line);
+    return is_place ? std::nullopt : std::optional(line);
+  }
+
+  profile::LocationId location_of(const TextFrame& frame, const KnownLine& line, bool is_place) {
+    profile::Location location;
+    if (frame.has_file_offset) location.mapping = mapping_at(frame);
+    else if (!frame.module.empty() && frame.module != profile::kUnknownFrame) location.mapping = mapping(frame.module);
+    location.address = location.file_address = frame.address;
+    if (is_place) {
+      location.file_address = frame.file_offset;
+      location.is_return_address = !path_.empty() && last_kind_ == line.kind;
+    }
+    location.function_start = frame.has_offset && frame.offset <= frame.address ? frame.address - frame.offset : 0;
+    location.kind = line.kind;
+    const size_t inlined = pending_.size();
+    if (!is_place) pending_.push_back({line.function});
+    const profile::LocationId id = named(location);
+    pending_.resize(inlined);
+    return id;
   }
 
   // Code without a name is called after its module, "[libc.so.6]", as other readers of this text do: the address is
@@ -98,7 +169,8 @@ class TextReader {
 
   // Frames of JIT code keep one address under several names over time: the lines are part of the identity.
   profile::LocationId named(const profile::Location& location) {
-    std::string key = fmt::format("{} {} {}", location.mapping.value, location.address, static_cast<int>(location.kind));
+    std::string key = fmt::format("{} {} {} {}", location.mapping.value, location.address, static_cast<int>(location.kind),
+                                  location.is_return_address);
     for (const profile::Line& line : pending_) key += fmt::format(" {}", line.function.value);
     auto [it, is_new] = locations_.try_emplace(std::move(key));
     if (is_new) it->second = builder_.add_location(location, pending_);
@@ -131,18 +203,39 @@ class TextReader {
     return builder_.mapping({.path = text});
   }
 
+  // The part of the file that frames were in so far, where this process has it.
+  profile::MappingId mapping_at(const TextFrame& frame) {
+    constexpr uint64_t kPage = 4096;
+    const uint64_t start = frame.address / kPage * kPage;
+    auto [it, is_new] = mappings_.try_emplace({std::string(frame.module), frame.address - frame.file_offset});
+    auto& rows = builder_.profile().mappings;
+    if (is_new) {
+      rows.push_back({.path = builder_.intern(frame.module), .start = start, .end = start + kPage,
+                      .file_offset = frame.file_offset / kPage * kPage, .load_bias = frame.address - frame.file_offset});
+      it->second = profile::MappingId(rows.size() - 1);
+    }
+    profile::Mapping& row = rows[it->second.index()];
+    row.start = std::min(row.start, start);
+    row.end = std::max(row.end, start + kPage);
+    row.file_offset = row.start - row.load_bias;
+    return it->second;
+  }
+
   profile::MetricId metric(std::string_view event) {
+    if (event == last_event_ && last_metric_.valid()) return last_metric_;
     auto [it, is_new] = metrics_.try_emplace(std::string(event));
     if (is_new)
       it->second = builder_.add_metric(
           event, is_clock(event) || event == profile::kOffCpuMetric ? "nanoseconds" : "count", 0, is_clock(event));
-    return it->second;
+    last_event_ = event;
+    return last_metric_ = it->second;
   }
 
   // perf names the thread; the process is named after its main thread, or the first thread seen.
   profile::ThreadId thread(const TextHeader& header) {
     const int32_t tid = std::max(header.tid, 0);
     const int32_t pid = header.pid >= 0 ? header.pid : tid;
+    if (last_thread_.valid() && pid == last_pid_ && header.tid == last_tid_ && header.comm == last_comm_) return last_thread_;
     // Without ids the comm is all that tells threads apart.
     auto key = std::tuple(pid, tid, header.tid >= 0 ? std::string() : std::string(header.comm));
     auto [it, is_new] = threads_.try_emplace(key);
@@ -154,7 +247,10 @@ class TextReader {
     profile::Thread& row = builder_.profile().threads[it->second.index()];
     row.name = builder_.intern(header.comm);
     if (pid == tid) builder_.profile().processes[row.process.index()].name = row.name;
-    return it->second;
+    last_comm_ = header.comm;
+    last_pid_ = pid;
+    last_tid_ = header.tid;
+    return last_thread_ = it->second;
   }
 
   void make_untimed(profile::Profile& profile) {
@@ -182,12 +278,23 @@ class TextReader {
   LineReader lines_;
   ProfileBuilder builder_;
   profile::Sample sample_;
+  FrameKind last_kind_ = FrameKind::kUser;  // of the frame before, in the same sample
   bool in_sample_ = false, any_time_ = false;
   bool is_no_stack_ = false;               // the only frame so far is how a sample without a stack is written
   std::vector<profile::LocationId> path_;  // leaf first
   std::vector<profile::Line> pending_;     // of the frame to come, innermost first
+  TextHasher hasher_;
+  std::vector<KnownLine> known_;
+  profile::RowIndex known_index_;
+  TextHash pending_key_;  // of the inlined lines so far
   std::unordered_map<std::string, profile::LocationId> locations_;
   std::unordered_map<std::string, profile::MetricId> metrics_;
+  std::string last_event_;
+  profile::MetricId last_metric_;
+  std::string last_comm_;
+  profile::ThreadId last_thread_;
+  int32_t last_pid_ = -1, last_tid_ = -1;
+  std::map<std::pair<std::string, uint64_t>, profile::MappingId> mappings_;  // by path and where its offset 0 would be
   std::map<std::tuple<int32_t, int32_t, std::string>, profile::ThreadId> threads_;
   std::map<std::pair<int32_t, std::string>, profile::ProcessId> processes_;
   uint64_t malformed_ = 0, first_malformed_ = 0;

@@ -238,5 +238,45 @@ TEST(Text, MutatedFilesNeverBreakIt) {
   }
 }
 
+TEST(Text, ARecordingWithoutNamesKeepsOffsetsInFiles) {
+  ProfileBuilder builder;
+  auto lib = builder.mapping({.path = builder.intern("/usr/lib/libx.so"), .start = 0x7f0000001000, .end = 0x7f0000003000,
+                              .file_offset = 0x1000, .load_bias = 0x7f0000000000});
+  auto frame = [&](uint64_t offset, bool is_return) {
+    return builder.location({.mapping = lib, .address = 0x7f0000000000 + offset, .file_address = offset, .is_return_address = is_return});
+  };
+  auto thread = builder.add_thread(builder.add_process(1, "app"), 1, "app");
+  auto metric = builder.add_metric("cpu-clock", "nanoseconds", 0, true);
+  LocationId path[] = {frame(0x1200, true), frame(0x2080, false)};
+  builder.add_sample({.time_ns = 5000, .thread = thread, .site = builder.stack(path), .metric = metric});
+  Profile original = builder.take();
+  const std::string text = written(original);
+  EXPECT_NE(text.find("\t    7f0000002080 [unknown] (/usr/lib/libx.so+0x2080)\n"), std::string::npos) << text;
+  auto again = read_bytes(text_format(), text);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(folded(*again), folded(original));
+  EXPECT_EQ(folded(*again), "app;[libx.so+0x11ff];[libx.so+0x2080] 1\n");
+  ASSERT_EQ(again->mappings.size(), 1u);
+  EXPECT_EQ(again->mappings[0].start - again->mappings[0].file_offset, 0x7f0000000000u);
+  EXPECT_EQ(written(*again), text);
+}
+
+TEST(Text, AFileWhoseNameEndsLikeAnOffsetKeepsIt) {
+  auto p = read_bytes(text_format(), "app 1 1.0: cycles: \n\t  55d0 f+0x10 (/opt/a+0x1234)\n\n");
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->text(p->mappings.at(0).path), "/opt/a+0x1234");
+}
+
+TEST(Text, TheSameLineBelowOtherInlinedLinesIsAnotherPlace) {
+  const std::string text =
+      "a 1 1.0: cycles: \n\t 10 x (inlined)\n\t 10 f+0x1 (/b)\n\t 20 m (/b)\n\n"
+      "a 1 1.1: cycles: \n\t 10 y (inlined)\n\t 10 f+0x1 (/b)\n\t 20 m (/b)\n\n"
+      "a 1 1.2: cycles: \n\t 10 f+0x1 (/b)\n\t 20 m (/b)\n\n"
+      "a 1 1.3: cycles: \n\t 10 y (inlined)\n\t 10 f+0x1 (/b)\n\t 20 m (/b)\n\n";
+  auto p = read_bytes(text_format(), text);
+  ASSERT_TRUE(p);
+  EXPECT_EQ(folded(*p), "a;m;f 1\na;m;f;x 1\na;m;f;y 2\n");
+}
+
 }  // namespace
 }  // namespace cprof::format

@@ -20,7 +20,8 @@ constexpr std::string_view kUnknownModule = "[unknown]";
 
 class TextWriter {
  public:
-  TextWriter(const Profile& profile, OutputFile& out) : profile_(profile), out_(out) {}
+  TextWriter(const Profile& profile, OutputFile& out)
+      : profile_(profile), out_(out), is_unnamed_(std::ranges::all_of(profile.locations, [](const Location& l) { return l.line_count == 0; })) {}
 
   Result<void> write_sample(const profile::Sample& sample) {
     begin(sample.thread, sample.cpu, sample.time_ns, sample.weight, sample.metric);
@@ -85,7 +86,16 @@ class TextWriter {
     std::string_view path;
     if (location.mapping.valid()) path = profile_.text(profile_.mappings[location.mapping.index()].path);
     append_clean(text_, path.empty() ? module_of_kind(location.kind) : path, false);
+    if (is_unnamed_) append_offset(location);
     text_ += ")\n";
+  }
+
+  // A recording without any names: where in its file the code lies, as perf script does with -F +dsoff.
+  void append_offset(const Location& location) {
+    if (!location.mapping.valid()) return;
+    const profile::Mapping& mapping = profile_.mappings[location.mapping.index()];
+    bool is_inside = profile_.text(mapping.path).starts_with('/') && location.address >= mapping.start && location.address < mapping.end;
+    if (is_inside) fmt::format_to(std::back_inserter(text_), "+0x{:x}", location.address - mapping.start + mapping.file_offset);
   }
 
   void append_name(const Location& location, const profile::Line* line) {
@@ -109,6 +119,7 @@ class TextWriter {
 
   const Profile& profile_;
   OutputFile& out_;
+  bool is_unnamed_;
   std::string text_;
 };
 

@@ -1,0 +1,97 @@
+// cprof view: the page, served on loopback to the browser of whoever started it.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "cli/options.h"
+#include "cli/verb.h"
+#include "serve/app.h"
+#include "serve/server.h"
+
+namespace cprof::cli {
+namespace {
+
+struct ViewArguments {
+  std::vector<std::string> inputs, source_roots;
+  std::string input_format;
+  uint16_t port = 0;
+  bool no_browser = false;
+  NamingArguments naming;
+};
+
+bool has_display() {
+  for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"})
+    if (const char* value = getenv(name); value && *value) return true;
+  return false;
+}
+
+// The child's child belongs to init: no zombie, and it outlives us. Nothing it says reaches this terminal.
+void open_browser(const std::string& address) {
+  const char* program = getenv("BROWSER");
+  const std::string browser = program && *program ? program : "xdg-open";
+  const pid_t child = fork();
+  if (child != 0) return;
+  setsid();
+  if (fork() != 0) _exit(0);
+  if (freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr)) execlp(browser.c_str(), browser.c_str(), address.c_str(), nullptr);
+  _exit(127);
+}
+
+// Ends the server on SIGINT and SIGTERM; the signals are blocked in every thread, and this one takes them.
+void stop_on_signal(serve::Server& server, const sigset_t& signals) {
+  std::thread([&server, signals] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    server.stop();
+  }).detach();
+}
+
+Result<void> view(const ViewArguments& a) {
+  serve::AppOptions options;
+  options.load.format_name = a.input_format;
+  TRY(a.naming.apply_to(options.load));
+  options.source_roots = a.source_roots;
+  options.nonce = serve::Gate::new_token();
+
+  std::unique_ptr<serve::App> app;
+  serve::ServerOptions server_options{.port = a.port, .page_nonce = options.nonce};
+  server_options.refuse = [&](const serve::Request& request) { return app->refusal(request); };
+  auto server = TRY(serve::Server::listen(server_options, [&](const serve::Request& request) { return app->handle(request); }));
+  app = std::make_unique<serve::App>(serve::Gate(serve::Gate::new_token(), server->port()), std::move(options));
+  for (const std::string& input : a.inputs) TRY(app->open(input, input));
+
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  stop_on_signal(*server, signals);
+  const std::string address = fmt::format("http://127.0.0.1:{}/{}/", server->port(), app->token());
+  fmt::print("{}\n", address);
+  fflush(stdout);
+  say("cprof: the page is at that address until Ctrl-C");
+  if (!a.no_browser && has_display()) open_browser(address);
+  server->run();
+  return {};
+}
+
+}  // namespace
+
+int view_main(std::vector<std::string> arguments) {
+  ViewArguments a;
+  CLI::App app("Opens the page with one or more profiles: flame graph, table, timeline, source, SQL.", "cprof view");
+  app.add_option("file", a.inputs, "profiles to read; more can be dropped on the page");
+  app.add_option("--input-format", a.input_format, "input format by name, over what its bytes say");
+  app.add_option("--port", a.port, "port on loopback; 0: any free one")->capture_default_str();
+  app.add_flag("--no-browser", a.no_browser, "only print the address");
+  app.add_option("--source-path", a.source_roots, "folder to look for source files in, before where the debug info says; repeatable");
+  a.naming.add_to(app);
+  a.naming.add_elsewhere_to(app);
+  if (auto status = parse(app, std::move(arguments))) return *status;
+  auto done = view(a);
+  return done ? kDone : fail_with(done.error());
+}
+
+}  // namespace cprof::cli

@@ -1,0 +1,188 @@
+#include "serve/app.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analyze/frames.h"
+#include "format/format.h"
+#include "page/embedded_page.h"
+#include "serve/function_code.h"
+#include "serve/json_rows.h"
+#include "symbolize/symbolizer.h"
+
+namespace cprof::serve {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr store::QueryLimits kSqlLimits{.rows = 10'000, .seconds = 30};
+
+Answer json_answer(const json& value) {
+  Answer answer;
+  answer.content_type = "application/json";
+  // Names come from files that anybody may have written: what is not UTF-8 becomes U+FFFD.
+  answer.body = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return answer;
+}
+
+// "app.cprof" + "pb.gz" -> "app.pb.gz", without anything that a header or a file system could take for more than a name.
+std::string download_name(std::string_view name, std::string_view ending) {
+  name.remove_prefix(std::min(name.size(), name.rfind('/') + 1));
+  std::string stem(name.substr(0, name.find('.', 1)));
+  for (char& c : stem)
+    if (!isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_') c = '_';
+  return fmt::format("{}.{}", stem.empty() ? "profile" : stem, ending);
+}
+
+}  // namespace
+
+struct App::Call {
+  const Request& request;
+  Target target;
+  std::string rest;  // below the token
+};
+
+Result<void> App::open(const std::string& path, const std::string& name) {
+  profile::Profile profile = TRY(load::load_profile(path, options_.load));
+  profile.run.source = name;
+  auto demangler = std::make_shared<symbolize::Demangler>(symbolize::DemangleStyle::kFull);
+  auto opened = std::make_unique<Opened>();
+  opened->sql = TRY(store::QuerySession::create([demangler](std::string_view text) { return std::string(demangler->demangle(text)); }));
+  opened->payload = TRY(page::pack_payload(page::encode_payload(profile, {}, &opened->functions)));
+  opened->profile = &opened->sql->add_profile(std::move(profile), name);
+  opened_.push_back(std::move(opened));
+  names_.push_back(name);
+  return {};
+}
+
+std::optional<Answer> App::refusal(const Request& request) const {
+  auto target = parse_target(request.target);
+  if (!target) return failed(400, "not an address of this server\n");
+  std::string rest;
+  return gate_.refusal(request, *target, rest);
+}
+
+App::Route App::route_of(std::string_view method, std::string_view path) {
+  static constexpr struct {
+    std::string_view method, path;
+    Route route;
+  } kRoutes[] = {
+      {"GET", "/", &App::page},           {"GET", "/api/files", &App::files},   {"GET", "/api/profile", &App::profile},
+      {"POST", "/api/open", &App::upload}, {"GET", "/api/export", &App::run_export}, {"POST", "/api/sql", &App::sql},
+      {"GET", "/api/source", &App::source}, {"GET", "/api/disasm", &App::instructions},
+  };
+  for (const auto& row : kRoutes)
+    if (row.method == method && row.path == path) return row.route;
+  return nullptr;
+}
+
+Answer App::handle(const Request& request) {
+  auto target = parse_target(request.target);
+  if (!target) return failed(400, "not an address of this server\n");
+  Call call{request, std::move(*target), {}};
+  if (auto refused = gate_.refusal(request, call.target, call.rest)) return *refused;
+  const Route route = route_of(request.method, call.rest);
+  return route ? (this->*route)(call) : failed(404, "not found\n");
+}
+
+App::Opened* App::file_of(const Target& target) {
+  const auto number = target.number("f");
+  return number && *number < opened_.size() ? opened_[*number].get() : nullptr;
+}
+
+Answer App::page(const Call&) {
+  Answer answer;
+  answer.content_type = "text/html; charset=utf-8";
+  answer.body = page::embedded_page();
+  constexpr std::string_view kScript = "<script type=\"module\"";
+  if (const size_t at = answer.body.find(kScript); at != std::string::npos)
+    answer.body.insert(at + kScript.size(), fmt::format(" nonce=\"{}\"", options_.nonce));
+  return answer;
+}
+
+Answer App::files(const Call&) {
+  json list = json::array();
+  for (const std::string& name : names_) list.push_back({{"name", name}});
+  return json_answer(list);
+}
+
+Answer App::profile(const Call& call) {
+  const Opened* file = file_of(call.target);
+  if (!file) return failed(404, "no such file\n");
+  Answer answer;
+  answer.content_type = "application/octet-stream";
+  answer.body = file->payload;
+  return answer;
+}
+
+Answer App::upload(const Call& call) {
+  std::string name(call.target.parameter("name"));
+  if (name.empty()) name = "upload";
+  if (auto opened = open(call.request.body_path, name); !opened) {
+    // The message names the temporary file; people know theirs.
+    std::string text = opened.error().message;
+    for (size_t at; (at = text.find(call.request.body_path)) != std::string::npos;) text.replace(at, call.request.body_path.size(), name);
+    return failed(422, text + "\n");
+  }
+  return json_answer({{"index", opened_.size() - 1}});
+}
+
+Answer App::run_export(const Call& call) {
+  const Opened* file = file_of(call.target);
+  const std::string_view ending = call.target.parameter("format");
+  const format::FormatInfo* info = format::find_by_path(fmt::format("x.{}", ending));
+  if (!file || !info || !info->write) return failed(404, "no such file or format\n");
+  const char* folder = getenv("TMPDIR");
+  std::string path = fmt::format("{}/cprof-export-XXXXXX", folder && *folder ? folder : "/tmp");
+  const int made = mkostemp(path.data(), O_CLOEXEC);
+  if (made < 0) return failed(507, "no room for a temporary file\n");
+  close(made);
+  auto write = [&]() -> Result<void> {
+    OutputFile out = TRY(OutputFile::create(path));
+    TRY(info->write(*file->profile, out, {}));
+    return out.commit();
+  };
+  if (auto done = write(); !done) {
+    unlink(path.c_str());
+    return failed(500, done.error().message + "\n");
+  }
+  Answer answer;
+  answer.content_type = "application/octet-stream";
+  answer.body_path = path;
+  answer.download_name = download_name(names_[*call.target.number("f")], ending);
+  return answer;
+}
+
+Answer App::sql(const Call& call) {
+  const json asked = json::parse(call.request.body, nullptr, false);
+  if (!asked.is_object() || !asked.contains("f") || !asked["f"].is_number_unsigned() || !asked.contains("sql") || !asked["sql"].is_string())
+    return failed(400, "needs {\"f\": NUMBER, \"sql\": TEXT}\n");
+  const auto number = asked["f"].get<uint64_t>();
+  if (number >= opened_.size()) return failed(404, "no such file\n");
+  JsonRows rows;
+  if (auto done = opened_[number]->sql->run(asked["sql"].get<std::string>(), kSqlLimits, rows); !done)
+    return failed(422, done.error().message + "\n");
+  return json_answer(rows.take());
+}
+
+Answer App::source(const Call& call) {
+  const Opened* file = file_of(call.target);
+  const auto function = call.target.number("func");
+  if (!file || !function || *function >= file->functions.size()) return failed(404, "no such function\n");
+  auto text = function_source(*file->profile, file->functions[*function], sources_);
+  return text ? json_answer(*text) : failed(404, text.error().message + "\n");
+}
+
+Answer App::instructions(const Call& call) {
+  const Opened* file = file_of(call.target);
+  const auto function = call.target.number("func"), metric = call.target.number("metric");
+  if (!file || !function || *function >= file->functions.size()) return failed(404, "no such function\n");
+  auto code = function_code(*file->profile, file->functions[*function], metric.value_or(0));
+  return code ? json_answer(*code) : failed(404, code.error().message + "\n");
+}
+
+}  // namespace cprof::serve

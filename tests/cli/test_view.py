@@ -1,0 +1,163 @@
+"""cprof view: the server's answers over real sockets, and what it refuses."""
+import gzip
+import http.client
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from urllib.parse import urlsplit
+
+CPROF = os.environ["CPROF"]
+
+
+class View:
+    """A running `cprof view` of a folded file."""
+
+    def __init__(self, folder, *arguments):
+        self.file = Path(folder, "app.folded")
+        self.file.write_text("app;main;work 75\napp;main;wait 25\n")
+        self.process = subprocess.Popen([CPROF, "view", "--no-browser", *arguments, str(self.file)], stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.address = self.process.stdout.readline().strip()
+        parts = urlsplit(self.address)
+        self.host, self.port, self.root = parts.hostname, parts.port, parts.path
+
+    def ask(self, path, method="GET", body=None, headers=None, root=None):
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        every = {"Origin": f"http://127.0.0.1:{self.port}"} if method == "POST" else {}
+        connection.request(method, (self.root if root is None else root) + path, body, {**every, **(headers or {})})
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        return answer.status, data, answer.headers
+
+    def close(self):
+        self.process.terminate()
+        return self.process.wait(timeout=30)
+
+
+class ViewTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.view = View(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.status = cls.view.close()
+        cls.view.process.stdout.close()
+        cls.folder.cleanup()
+
+    def sql(self, text, status=200):
+        got, data, _ = self.view.ask("api/sql", "POST", json.dumps({"f": 0, "sql": text}))
+        self.assertEqual(got, status, data)
+        return json.loads(data) if status == 200 else data.decode()
+
+    def test_the_address_has_a_token_and_is_loopback(self):
+        self.assertRegex(self.view.address, r"^http://127\.0\.0\.1:\d+/[0-9a-f]{32}/$")
+
+    def test_the_page_and_its_policy(self):
+        status, data, headers = self.view.ask("")
+        self.assertEqual(status, 200)
+        nonce = re.search(rb'<script type="module" nonce="([0-9a-f]+)"', data).group(1).decode()
+        policy = headers["Content-Security-Policy"]
+        self.assertIn(f"script-src 'nonce-{nonce}'", policy)
+        self.assertIn("default-src 'none'", policy)
+        self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+        self.assertNotIn("Access-Control-Allow-Origin", headers)
+
+    def test_the_profile(self):
+        status, data, _ = self.view.ask("api/files")
+        self.assertEqual((status, json.loads(data)), (200, [{"name": str(self.view.file)}]))
+        status, data, _ = self.view.ask("api/profile?f=0")
+        self.assertEqual(status, 200)
+        self.assertEqual(gzip.decompress(data)[:4], b"CPV1")
+
+    def test_sql(self):
+        answer = self.sql("SELECT sum(value) AS total FROM aggregate_sample")
+        self.assertEqual((answer["columns"], answer["rows"], answer["cut"]), (["total"], [[100]], False))
+        self.assertIn("no such table", self.sql("SELECT * FROM nothing", 422))
+
+    def test_sql_cannot_write_or_reach_files(self):
+        for text in ("CREATE TABLE t(x)", "DELETE FROM stack_profile_frame", "ATTACH '/tmp/x.db' AS x", "PRAGMA writable_schema = 1",
+                     "SELECT load_extension('x')"):
+            self.sql(text, 422)
+
+    def test_an_upload_is_read_like_any_input(self):
+        status, data, _ = self.view.ask("api/open?name=other.folded", "POST", b"x;y 7\n")
+        self.assertEqual(status, 200, data)
+        index = json.loads(data)["index"]
+        status, data, _ = self.view.ask(f"api/export?f={index}&format=folded")
+        self.assertEqual((status, data.decode()), (200, "x;y 7\n"))
+
+    def test_an_upload_that_is_nothing_is_said_by_its_name(self):
+        status, data, _ = self.view.ask("api/open?name=bad.bin", "POST", b"\x00\x01nonsense" * 10)
+        self.assertEqual(status, 422)
+        self.assertTrue(data.decode().startswith("bad.bin: "), data)
+
+    def test_export(self):
+        status, data, headers = self.view.ask("api/export?f=0&format=pb.gz")
+        self.assertEqual(status, 200)
+        self.assertIn('filename="app.pb.gz"', headers["Content-Disposition"])
+        self.assertTrue(gzip.decompress(data))
+        self.assertEqual(self.view.ask("api/export?f=0&format=nothing")[0], 404)
+
+    def test_strangers_are_refused(self):
+        for what, (path, options, status) in {
+            "another token": ("api/files", {"root": "/" + "0" * 32 + "/"}, 404),
+            "no token": ("api/files", {"root": "/"}, 404),
+            "another Host": ("api/files", {"headers": {"Host": "evil.example"}}, 403),
+            "another Origin": ("api/sql", {"method": "POST", "body": "{}", "headers": {"Origin": "http://evil.example"}}, 403),
+            "another site": ("api/files", {"headers": {"Sec-Fetch-Site": "cross-site"}}, 403),
+            "a path out of here": ("../../etc/passwd", {}, 404),
+            "a function that is none": ("api/source?f=0&func=9999", {}, 404),
+            "a file that is none": ("api/profile?f=7", {}, 404),
+            "another method": ("api/files", {"method": "DELETE"}, 405),
+        }.items():
+            self.assertEqual(self.view.ask(path, **options)[0], status, what)
+
+    def raw(self, text):
+        with socket.create_connection((self.view.host, self.view.port), timeout=60) as connection:
+            connection.sendall(text.encode())
+            return connection.recv(65536).decode(errors="replace")
+
+    def head(self, extra, token=None):
+        root = self.view.root if token is None else f"/{token}/"
+        return (f"POST {root}api/open?name=x HTTP/1.1\r\nHost: 127.0.0.1:{self.view.port}\r\n"
+                f"Origin: http://127.0.0.1:{self.view.port}\r\n{extra}\r\n")
+
+    def test_a_body_of_10_gb_is_refused_unread(self):
+        self.assertIn(" 413 ", self.raw(self.head("Content-Length: 10737418240\r\n")).split("\r\n")[0])
+        self.assertIn(" 404 ", self.raw(self.head("Content-Length: 1000000\r\n", "0" * 32)).split("\r\n")[0], "a stranger's body is not read")
+
+    def test_a_small_request_stays_small(self):
+        status, _, _ = self.view.ask("api/sql", "POST", b" " * (2 << 20))
+        self.assertEqual(status, 413)
+
+    def test_garbage_ends_the_connection_only(self):
+        self.raw("\x16\x03\x01 what\r\n\r\n")
+        self.raw("GET " + "x" * 70000)
+        self.assertEqual(self.view.ask("api/files")[0], 200)
+
+
+class EndTest(unittest.TestCase):
+    def test_a_signal_ends_it_well(self):
+        with tempfile.TemporaryDirectory() as folder:
+            view = View(folder)
+            self.assertEqual(view.ask("api/files")[0], 200)
+            self.assertEqual(view.close(), 0)
+            view.process.stdout.close()
+
+    def test_a_file_that_is_not_there(self):
+        done = subprocess.run([CPROF, "view", "--no-browser", "/nonexistent/x.folded"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,21 @@
+// Any bytes as gperftools: what can be read must be valid.
+#include <cstdlib>
+#include <span>
+
+#include "format/gperftools/gperftools.h"
+#include "format/input.h"
+#include "profile/validate.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace cprof;
+  const auto bytes = std::as_bytes(std::span(data, size));
+  format::sniff_gperftools(bytes);
+  auto input = format::memory_input(bytes, "fuzz");
+  if (!input) return 0;
+  format::ReadOptions options;
+  options.max_input_bytes = size_t{64} << 20;
+  auto profile = format::read_gperftools(std::move(*input), options);
+  if (!profile) return 0;
+  if (!profile::validate(*profile)) abort();
+  return 0;
+}

@@ -1,0 +1,79 @@
+// Where the profiles come from: embedded in this file, or from the cprof that serves the page.
+import { BadPayload, Payload, unpack } from "./model/payload";
+import { Profile } from "./model/profile";
+import * as state from "./state";
+
+function fromBase64(text: string): Uint8Array {
+  const native = (Uint8Array as unknown as { fromBase64?: (t: string) => Uint8Array }).fromBase64;
+  if (native) return native.call(Uint8Array, text);
+  const binary = atob(text), out = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) out[i] = binary.charCodeAt(i);
+  return out;
+}
+
+export async function decode(bytes: Uint8Array, name: string): Promise<Profile> {
+  return new Profile(new Payload(await unpack(bytes)), name);
+}
+
+export async function boot(): Promise<void> {
+  const embedded = [...document.querySelectorAll<HTMLScriptElement>("script.cprof-data")];
+  try {
+    if (embedded.length) {
+      const list: Profile[] = [];
+      for (const script of embedded) {
+        state.loading.value = { name: script.dataset.name ?? "", phase: "Unpacking", bytes: script.textContent!.length };
+        list.push(await decode(fromBase64(script.textContent!.trim()), script.dataset.name ?? "profile"));
+        script.textContent = "";
+      }
+      state.profiles.value = list;
+    } else {
+      state.hasServer.value = true;
+      await loadFromServer();
+    }
+  } catch (error) {
+    const text = error instanceof BadPayload ? error.message : String(error instanceof Error ? error.message : error);
+    state.problem.value = { title: "The profile cannot be shown", text };
+  }
+  state.loading.value = null;
+}
+
+interface ServedFile { name: string; error?: string }
+
+async function loadFromServer(): Promise<void> {
+  const answer = await fetch("api/files");
+  if (!answer.ok) throw new Error(`the server says ${answer.status}`);
+  const files = (await answer.json()) as ServedFile[];
+  const list: Profile[] = [];
+  for (let i = 0; i < files.length; i++) {
+    state.loading.value = { name: files[i].name, phase: "Reading", bytes: 0 };
+    list.push(await fetchProfile(i, files[i].name));
+  }
+  state.profiles.value = list;
+}
+
+export async function fetchProfile(index: number, name: string): Promise<Profile> {
+  const answer = await fetch(`api/profile?f=${index}`);
+  if (!answer.ok) throw new Error(`${name}: ${await answer.text()}`);
+  return decode(new Uint8Array(await answer.arrayBuffer()), name);
+}
+
+// A dropped or chosen file is read by cprof, which knows every format.
+export async function openFile(dropped: File): Promise<void> {
+  if (!state.hasServer.value) {
+    state.problem.value = { title: "This page is one profile", text: `Another one is opened by: cprof view ${dropped.name}` };
+    return;
+  }
+  state.loading.value = { name: dropped.name, phase: "Reading", bytes: dropped.size };
+  try {
+    const answer = await fetch(`api/open?name=${encodeURIComponent(dropped.name)}`, { method: "POST", body: dropped });
+    if (!answer.ok) throw new Error(await answer.text());
+    const { index } = (await answer.json()) as { index: number };
+    const profile = await fetchProfile(index, dropped.name);
+    state.profiles.value = [...state.profiles.value, profile];
+    state.file.value = state.profiles.value.length - 1;
+    state.problem.value = null;
+  } catch (error) {
+    state.problem.value = { title: `${dropped.name} cannot be opened`, text: error instanceof Error ? error.message : String(error) };
+  }
+  state.loading.value = null;
+}

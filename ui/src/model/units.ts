@@ -1,0 +1,45 @@
+// Numbers in words: one place, so that every view says the same of the same value.
+const locale = "en-US";
+const plain = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
+
+function scaled(value: number, steps: [number, string][]): string {
+  const size = Math.abs(value);
+  for (const [scale, unit] of steps)
+    if (size >= scale) {
+      const n = value / scale;
+      return `${n.toLocaleString(locale, { maximumFractionDigits: Math.abs(n) >= 100 ? 0 : Math.abs(n) >= 10 ? 1 : 2 })} ${unit}`;
+    }
+  return `${plain.format(value)}${steps.length ? ` ${steps[steps.length - 1][1]}` : ""}`;
+}
+
+export function formatNs(ns: number): string {
+  return scaled(ns, [[3600e9, "h"], [60e9, "min"], [1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]);
+}
+
+export function formatValue(value: number, unit: string): string {
+  switch (unit) {
+    case "nanoseconds": return formatNs(value);
+    case "microseconds": return formatNs(value * 1e3);
+    case "milliseconds": return formatNs(value * 1e6);
+    case "seconds": return formatNs(value * 1e9);
+    case "bytes": return scaled(value, [[1024 ** 4, "TiB"], [1024 ** 3, "GiB"], [1024 ** 2, "MiB"], [1024, "KiB"], [1, "B"]]);
+    case "count": case "": return plain.format(value);
+    default: return `${value.toLocaleString(locale)} ${unit}`;
+  }
+}
+
+export function percent(part: number, whole: number): string {
+  if (whole === 0) return "0 %";
+  const share = (100 * part) / whole;
+  return `${share.toLocaleString(locale, { maximumFractionDigits: Math.abs(share) < 10 ? 2 : 1 })} %`;
+}
+
+export const count = (n: number) => plain.format(n);
+
+// "1.2s", "300ms", "17us" to ns; null: not a time.
+export function parseTime(text: string): number | null {
+  const m = /^\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min)?\s*$/.exec(text);
+  if (!m) return null;
+  const unit: Record<string, number> = { ns: 1, us: 1e3, "µs": 1e3, ms: 1e6, s: 1e9, min: 60e9 };
+  return Math.round(Number(m[1]) * unit[m[2] ?? "s"]);
+}

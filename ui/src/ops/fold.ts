@@ -1,0 +1,165 @@
+// From the profile's tree of lines to a tree of functions: filters, direction, sandwich, recursion, comparison. Pure.
+import type { BaseTree, Profile } from "../model/profile";
+import { flagsOf, type Filter, type FuncFlags } from "./filters";
+import { TreeBuilder, type Order, type ViewTree } from "./view_tree";
+
+export interface FoldOptions {
+  filters: Filter[];
+  collapseRecursion: boolean;
+  order: Order;
+}
+
+// Calls on every node that has weight, with the place of its stack in `builder` (0: nothing of the stack is shown).
+function place(tree: BaseTree, self: Float64Array, flags: FuncFlags, collapse: boolean, builder: TreeBuilder, onWeight: (place: number, weight: number) => void) {
+  const n = tree.size, at = new Int32Array(n), started = new Uint8Array(n), ignored = new Uint8Array(n);
+  const focus = flags.focus.map(() => new Uint8Array(n)), used = nodesInUse(tree, self);
+  started[0] = flags.from ? 0 : 1;
+  for (let i = 0; i < n; i++) {
+    if (!used[i]) continue;
+    const p = tree.parent[i], f = tree.func[i];
+    if (p >= 0) {
+      ignored[i] = ignored[p] | flags.ignore[f];
+      started[i] = started[p] | (flags.from ? flags.from[f] : 0);
+      for (let k = 0; k < focus.length; k++) focus[k][i] = focus[k][p] | flags.focus[k][f];
+      const shown = started[i] && !flags.hide[f] && !(collapse && builder.funcOf(at[p]) === f);
+      at[i] = shown && !ignored[i] ? builder.child(at[p], f, tree.inlined[i]) : at[p];
+    }
+    if (self[i] === 0 || ignored[i] || !started[i] || focus.some((flag) => !flag[i])) continue;
+    onWeight(at[i], self[i]);
+  }
+}
+
+function nodesInUse(tree: BaseTree, self: Float64Array): Uint8Array {
+  const used = new Uint8Array(tree.size);
+  used[0] = 1;
+  for (let i = tree.size - 1; i > 0; i--) {
+    if (self[i] !== 0) used[i] = 1;
+    if (used[i]) used[tree.parent[i]] = 1;
+  }
+  return used;
+}
+
+// Without the branches that carry nothing (a focus leaves many).
+function withoutEmpty(builder: TreeBuilder): TreeBuilder {
+  const keep = new Uint8Array(builder.size);
+  for (let i = builder.size - 1; i > 0; i--) {
+    if (builder.selfOf(i) !== 0) keep[i] = 1;
+    if (keep[i]) keep[builder.parentOf(i)] = 1;
+  }
+  if (keep.every((k) => k === 1)) return builder;
+  const out = new TreeBuilder(), map = new Int32Array(builder.size);
+  for (let i = 1; i < builder.size; i++) {
+    if (!keep[i]) continue;
+    map[i] = out.child(map[builder.parentOf(i)], builder.funcOf(i), builder.inlinedOf(i));
+    out.add(map[i], builder.selfOf(i));
+  }
+  out.add(0, builder.selfOf(0));
+  return out;
+}
+
+export function foldDown(profile: Profile, self: Float64Array, options: FoldOptions): ViewTree {
+  const builder = new TreeBuilder(), flags = flagsOf(profile.funcs, options.filters);
+  place(profile.tree, self, flags, options.collapseRecursion, builder, (node, weight) => builder.add(node, weight));
+  return (options.filters.length ? withoutEmpty(builder) : builder).finish(options.order, nameIn(profile), false);
+}
+
+const nameIn = (profile: Profile) => (f: number) => (f < 0 ? "" : profile.funcs[f].name);
+
+// Leaves first: who spends, and below it who called.
+export function invert(profile: Profile, down: ViewTree, order: Order): ViewTree {
+  const builder = new TreeBuilder();
+  for (let i = 0; i < down.size; i++) {
+    if (down.self[i] === 0) continue;
+    let node = 0;
+    for (let j = i; j > 0; j = down.parent[j]) node = builder.child(node, down.func[j], down.inlined[j]);
+    builder.add(node, down.self[i]);
+  }
+  return builder.finish(order, nameIn(profile), false);
+}
+
+export interface Sandwich { callers: ViewTree; callees: ViewTree }
+
+// Everything around one function. Of nested calls of it the outermost counts, so nothing is counted twice.
+export function sandwich(profile: Profile, down: ViewTree, func: number, order: Order): Sandwich {
+  const callers = new TreeBuilder(), callees = new TreeBuilder();
+  for (let i = 1; i < down.size; i++) {
+    if (down.func[i] !== func) continue;
+    const end = down.end[i];
+    let caller = callers.child(0, func, 0);
+    for (let j = down.parent[i]; j > 0; j = down.parent[j]) caller = callers.child(caller, down.func[j], down.inlined[j]);
+    callers.add(caller, down.total[i]);
+    const at = new Int32Array(end - i);
+    for (let j = i; j < end; j++) {
+      at[j - i] = callees.child(j === i ? 0 : at[down.parent[j] - i], down.func[j], down.inlined[j]);
+      callees.add(at[j - i], down.self[j]);
+    }
+    i = end - 1;
+  }
+  return { callers: callers.finish(order, nameIn(profile), false), callees: callees.finish(order, nameIn(profile), false) };
+}
+
+export interface FuncRow { func: number; self: number; total: number; base: number; baseSelf: number; calls: number }
+
+// One row a function. A function's total counts every stack once, however often the function is in it.
+export function functionTable(down: ViewTree): FuncRow[] {
+  const rows = new Map<number, FuncRow>(), isDiff = down.base.length > 0, closeAt: number[] = [], openFunc: number[] = [], depthOf = new Map<number, number>();
+  for (let i = 1; i < down.size; i++) {
+    while (closeAt.length && closeAt[closeAt.length - 1] <= i) {
+      closeAt.pop();
+      const f = openFunc.pop()!;
+      depthOf.set(f, depthOf.get(f)! - 1);
+    }
+    const f = down.func[i];
+    let row = rows.get(f);
+    if (!row) rows.set(f, (row = { func: f, self: 0, total: 0, base: 0, baseSelf: 0, calls: 0 }));
+    row.self += down.self[i];
+    if (isDiff) row.baseSelf += down.baseSelf[i];
+    const nested = depthOf.get(f) ?? 0;
+    if (nested === 0) {
+      row.total += down.total[i];
+      if (isDiff) row.base += down.base[i];
+    }
+    row.calls++;
+    depthOf.set(f, nested + 1);
+    closeAt.push(down.end[i]);
+    openFunc.push(f);
+  }
+  return [...rows.values()];
+}
+
+// This profile over the other: functions are the same when names and modules are.
+export function compareDown(profile: Profile, self: Float64Array, other: Profile, otherSelf: Float64Array, scale: number, options: FoldOptions): { tree: ViewTree; funcs: Profile["funcs"] } {
+  const funcs = profile.funcs.slice(), ids = new Map<string, number>();
+  const key = (f: Profile["funcs"][number]) => `${f.name}\0${f.module}`;
+  funcs.forEach((f, i) => ids.set(key(f), i));
+  const map = other.funcs.map((f) => {
+    let id = ids.get(key(f));
+    if (id === undefined) ids.set(key(f), (id = funcs.push(f) - 1));
+    return id;
+  });
+  const mapped: BaseTree = { ...other.tree, func: other.tree.func.map((f) => (f < 0 ? f : map[f])) };
+  const builder = new TreeBuilder(), flags = flagsOf(funcs, options.filters);
+  place(profile.tree, self, flags, options.collapseRecursion, builder, (node, weight) => builder.add(node, weight));
+  place(mapped, otherSelf, flags, options.collapseRecursion, builder, (node, weight) => builder.addBase(node, weight * scale));
+  return { tree: builder.finish(options.order, (f) => (f < 0 ? "" : funcs[f].name), true), funcs };
+}
+
+// Below the grey line nothing can be told from chance: 0.1 % of all, or twice the deviation of a count of samples.
+export function isNoise(now: number, before: number, total: number, weightPerSample: number): boolean {
+  const samples = Math.max(Math.abs(now), Math.abs(before)) / Math.max(weightPerSample, Number.MIN_VALUE);
+  return Math.abs(now - before) < Math.max(0.001 * Math.abs(total), 2 * Math.sqrt(samples) * weightPerSample);
+}
+
+// All nodes of the tree that a search finds, and what they weigh together: nested matches count once.
+export function search(tree: ViewTree, matches: Uint8Array): { nodes: Int32Array; weight: number } {
+  const found: number[] = [];
+  let weight = 0, covered = 0;
+  for (let i = 1; i < tree.size; i++) {
+    if (!matches[tree.func[i]]) continue;
+    found.push(i);
+    if (i < covered) continue;
+    weight += tree.width[i];
+    covered = tree.end[i];
+  }
+  return { nodes: Int32Array.from(found), weight };
+}

@@ -1,0 +1,246 @@
+// Everything that the page shows follows from these signals; the URL's hash is their other form, so that a link, a reload and
+// the Back button bring the same picture. Only the theme is kept elsewhere.
+import { computed, effect, signal } from "@preact/signals";
+import type { Label, Profile } from "./model/profile";
+import type { Filter, FilterKind } from "./ops/filters";
+import { compareDown, foldDown, functionTable, invert, sandwich, search as searchTree } from "./ops/fold";
+import type { Order, ViewTree } from "./ops/view_tree";
+import { weigh } from "./ops/weigh";
+import type { Scheme } from "./draw/colors";
+import { toRegExp } from "./ops/filters";
+
+export type Tab = "flame" | "table" | "timeline" | "source" | "sql";
+export const TABS: Tab[] = ["flame", "table", "timeline", "source", "sql"];
+export type Direction = "down" | "up" | "sandwich";
+export type Theme = "auto" | "light" | "dark";
+
+export const profiles = signal<Profile[]>([]);
+export const hasServer = signal(false);
+export const problem = signal<{ title: string; text: string } | null>(null);
+export const loading = signal<{ name: string; phase: string; bytes: number } | null>(null);
+
+export const file = signal(0);
+export const base = signal<number | null>(null);          // index of the profile to compare with
+export const normalise = signal<boolean | null>(null);    // null: when the durations differ by more than 5 %
+export const metricName = signal<string | null>(null);    // by name, so that it survives a change of file
+export const threads = signal<Set<number> | null>(null);
+export const timeRange = signal<[number, number] | null>(null);
+export const filters = signal<Filter[]>([]);
+export const labels = signal<Label[]>([]);
+export const tab = signal<Tab>("flame");
+export const direction = signal<Direction>("down");
+export const sandwichName = signal<string | null>(null);
+export const order = signal<Order>("heavy");
+export const collapseRecursion = signal(false);
+export const zoomPath = signal<string[]>([]);
+export const selectedPath = signal<string[]>([]);
+export const query = signal("");
+export const scheme = signal<Scheme>("kind");
+export const flameUp = signal(false);
+export const theme = signal<Theme>("auto");
+export const drawerOpen = signal(typeof innerWidth === "undefined" || innerWidth > 720);
+export const sourceFunc = signal<number | null>(null);
+
+export const profile = computed<Profile | null>(() => profiles.value[file.value] ?? null);
+export const baseProfile = computed<Profile | null>(() => (base.value === null || base.value === file.value ? null : profiles.value[base.value] ?? null));
+
+export const metric = computed(() => {
+  const p = profile.value;
+  if (!p) return 0;
+  const at = p.metrics.findIndex((m) => m.name === metricName.value);
+  return at >= 0 ? at : p.defaultMetric();
+});
+
+export const metricUnit = computed(() => profile.value?.metrics[metric.value]?.unit ?? "");
+export const selection = computed(() => ({ metric: metric.value, threads: threads.value, time: timeRange.value, labels: labels.value }));
+export const weights = computed(() => (profile.value ? weigh(profile.value, selection.value) : new Float64Array()));
+
+const foldOptions = computed(() => ({ filters: filters.value, collapseRecursion: collapseRecursion.value, order: order.value }));
+
+const sumOf = (values: Float64Array) => { let sum = 0; for (const v of values) sum += v; return sum; };
+
+export const isNormalised = computed(() => {
+  const p = profile.value, b = baseProfile.value;
+  if (!p || !b) return false;
+  if (normalise.value !== null) return normalise.value;
+  const longer = Math.max(p.meta.duration_ns, b.meta.duration_ns);
+  return longer === 0 || Math.abs(p.meta.duration_ns - b.meta.duration_ns) > 0.05 * longer;
+});
+
+export const down = computed<{ tree: ViewTree; funcs: Profile["funcs"] } | null>(() => {
+  const p = profile.value, b = baseProfile.value;
+  if (!p) return null;
+  if (!b) return { tree: foldDown(p, weights.value, foldOptions.value), funcs: p.funcs };
+  const name = p.metrics[metric.value]?.name, at = b.metrics.findIndex((m) => m.name === name);
+  const other = at < 0 ? new Float64Array(b.tree.size) : b.self(at);
+  const before = sumOf(other), scale = isNormalised.value && before !== 0 ? sumOf(weights.value) / before : 1;
+  return compareDown(p, weights.value, b, other, scale, foldOptions.value);
+});
+
+export const wholeTotal = computed(() => (profile.value ? sumOf(profile.value.self(metric.value)) : 0));
+
+export const up = computed(() => {
+  const d = down.value, p = profile.value;
+  return d && p ? invert({ ...p, funcs: d.funcs } as Profile, d.tree, order.value) : null;
+});
+
+export const sandwichFunc = computed<number | null>(() => {
+  const d = down.value;
+  if (!d || sandwichName.value === null) return null;
+  const at = d.funcs.findIndex((f) => f.name === sandwichName.value);
+  return at < 0 ? null : at;
+});
+
+export const sandwiched = computed(() => {
+  const d = down.value, p = profile.value, f = sandwichFunc.value;
+  return d && p && f !== null ? sandwich({ ...p, funcs: d.funcs } as Profile, d.tree, f, order.value) : null;
+});
+
+export const shown = computed(() => (direction.value === "up" ? up.value : down.value?.tree ?? null));
+export const table = computed(() => (down.value ? functionTable(down.value.tree) : []));
+
+// Which functions the search box finds; null: it is empty.
+export const matches = computed<Uint8Array | null>(() => {
+  const d = down.value, text = query.value.trim();
+  if (!d || text === "") return null;
+  const out = new Uint8Array(d.funcs.length), slash = /^\/(.+)\/(i?)$/.exec(text);
+  const re = slash ? toRegExp(slash[1]) : null, lower = text.toLowerCase();
+  d.funcs.forEach((f, i) => {
+    const hit = re ? re.test(f.name) || re.test(f.module) : f.name.toLowerCase().includes(lower) || f.module.toLowerCase().includes(lower) || f.file.toLowerCase().includes(lower);
+    if (hit) out[i] = 1;
+  });
+  return out;
+});
+
+export const found = computed(() => (matches.value && shown.value ? searchTree(shown.value, matches.value) : null));
+
+// --- paths of names: they survive a reload, another metric and filters ------------------------------------------------
+
+export function pathOf(tree: ViewTree, funcs: Profile["funcs"], node: number): string[] {
+  const path: string[] = [];
+  for (let i = node; i > 0; i = tree.parent[i]) path.push(funcs[tree.func[i]].name);
+  return path.reverse();
+}
+
+// The node of a path, as far as it still exists.
+export function nodeOf(tree: ViewTree, funcs: Profile["funcs"], path: string[]): number {
+  let node = 0;
+  for (const name of path) {
+    let next = -1;
+    for (let child = node + 1; child < tree.end[node]; child = tree.end[child])
+      if (funcs[tree.func[child]].name === name) { next = child; break; }
+    if (next < 0) return node;
+    node = next;
+  }
+  return node;
+}
+
+// --- filters -----------------------------------------------------------------------------------------------------------
+
+export function addFilter(kind: FilterKind, pattern: string) {
+  if (!filters.value.some((f) => f.kind === kind && f.pattern === pattern)) filters.value = [...filters.value, { kind, pattern }];
+  zoomPath.value = [];
+}
+export function removeFilter(at: number) { filters.value = filters.value.filter((_, i) => i !== at); }
+export function clearFilters() {
+  filters.value = [];
+  labels.value = [];
+  threads.value = null;
+  timeRange.value = null;
+}
+export const isFiltered = computed(() => filters.value.length > 0 || labels.value.length > 0 || threads.value !== null || timeRange.value !== null);
+
+export function showSandwich(name: string) {
+  sandwichName.value = name;
+  direction.value = "sandwich";
+  tab.value = "flame";
+}
+
+// --- the URL -----------------------------------------------------------------------------------------------------------
+
+const FIELDS: [string, () => string, (text: string) => void][] = [
+  ["v", () => (tab.value === "flame" ? "" : tab.value), (t) => { tab.value = TABS.includes(t as Tab) ? (t as Tab) : "flame"; }],
+  ["i", () => (file.value ? String(file.value) : ""), (t) => { file.value = Math.min(Number(t) || 0, Math.max(0, profiles.value.length - 1)); }],
+  ["d", () => (base.value === null ? "" : String(base.value)), (t) => { base.value = t === "" ? null : Number(t); }],
+  ["m", () => metricName.value ?? "", (t) => { metricName.value = t || null; }],
+  ["dir", () => (direction.value === "down" ? "" : direction.value), (t) => { direction.value = t === "up" || t === "sandwich" ? t : "down"; }],
+  ["s", () => sandwichName.value ?? "", (t) => { sandwichName.value = t || null; }],
+  ["ord", () => (order.value === "heavy" ? "" : order.value), (t) => { order.value = t === "name" || t === "time" ? t : "heavy"; }],
+  ["z", () => JSON.stringify(zoomPath.value).slice(1, -1), (t) => { zoomPath.value = parsedList(t); }],
+  ["q", () => query.value, (t) => { query.value = t; }],
+  ["f", () => JSON.stringify(filters.value.map((f) => [f.kind, f.pattern])).slice(1, -1), (t) => {
+    filters.value = (parsedList(t) as unknown as [FilterKind, string][]).filter((f) => Array.isArray(f)).map(([kind, pattern]) => ({ kind, pattern }));
+  }],
+  ["l", () => JSON.stringify(labels.value.map((l) => [l.key, l.text])).slice(1, -1), (t) => {
+    labels.value = (parsedList(t) as unknown as [string, string][]).filter((l) => Array.isArray(l)).map(([key, text]) => ({ key, text }));
+  }],
+  ["th", () => (threads.value ? [...threads.value].join(",") : ""), (t) => { threads.value = t ? new Set(t.split(",").map(Number)) : null; }],
+  ["t", () => (timeRange.value ? timeRange.value.map((n) => Math.round(n)).join("-") : ""), (t) => {
+    const m = /^(\d+)-(\d+)$/.exec(t);
+    timeRange.value = m ? [Number(m[1]), Number(m[2])] : null;
+  }],
+  ["c", () => (scheme.value === "kind" ? "" : scheme.value), (t) => { scheme.value = (["module", "heat"].includes(t) ? t : "kind") as Scheme; }],
+  ["r", () => (collapseRecursion.value ? "1" : ""), (t) => { collapseRecursion.value = t === "1"; }],
+  ["up", () => (flameUp.value ? "1" : ""), (t) => { flameUp.value = t === "1"; }],
+];
+
+function parsedList(text: string): string[] {
+  try { return JSON.parse(`[${text}]`); } catch { return []; }
+}
+
+export function hashText(): string {
+  const parts: string[] = [];
+  for (const [key, get] of FIELDS) {
+    const text = get();
+    if (text !== "") parts.push(`${key}=${encodeURIComponent(text)}`);
+  }
+  return parts.join("&");
+}
+
+export function readHash(hash: string) {
+  const values = new Map(hash.replace(/^#/, "").split("&").filter(Boolean).map((part) => {
+    const at = part.indexOf("=");
+    try { return [part.slice(0, at), decodeURIComponent(part.slice(at + 1))] as const; } catch { return ["", ""] as const; }
+  }));
+  for (const [key, , set] of FIELDS) set(values.get(key) ?? "");
+}
+
+// Typing replaces the newest entry of the history, everything else adds one.
+export function followUrl() {
+  readHash(location.hash);
+  let last = hashText(), lastQuery = query.value;
+  effect(() => {
+    const text = hashText();
+    if (text === last) return;
+    const typing = query.value !== lastQuery;
+    lastQuery = query.value;
+    last = text;
+    const url = text === "" ? location.pathname + location.search : `#${text}`;
+    try { history[typing ? "replaceState" : "pushState"](null, "", url); } catch { /* a sandboxed frame keeps its address */ }
+  });
+  addEventListener("popstate", () => {
+    readHash(location.hash);
+    last = hashText();
+    lastQuery = query.value;
+  });
+}
+
+export function followTheme() {
+  try { theme.value = (localStorage.getItem("cprof-theme") as Theme) ?? "auto"; } catch { /* no storage for file:// */ }
+  effect(() => {
+    if (theme.value === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme.value;
+    try { localStorage.setItem("cprof-theme", theme.value); } catch { /* the same */ }
+  });
+}
+
+const systemDark = signal(false);
+if (typeof matchMedia !== "undefined") {
+  const media = matchMedia("(prefers-color-scheme: dark)");
+  systemDark.value = media.matches;
+  media.addEventListener("change", () => { systemDark.value = media.matches; });
+}
+export const isDark = computed(() => (theme.value === "auto" ? systemDark.value : theme.value === "dark"));
+
+// What the pointer is over, in whichever tree is drawn there.
+export const hovered = signal<{ tree: ViewTree; node: number } | null>(null);

@@ -1,0 +1,13 @@
+// All words of the page.
+export const S = {
+  tabs: { flame: "Flame", table: "Table", timeline: "Timeline", source: "Source", sql: "SQL" },
+  hint: "Widest boxes cost the most; a box's children are the functions it called. Click to zoom.",
+  hoverHint: "Hover or select a box to see what it costs.",
+  search: "Search functions  ( / )",
+  allThreads: "All threads",
+  noServer: "Needs a running cprof: open this profile with cprof view FILE.",
+  noTimeline: "This profile holds sums only, no samples with a time: there is nothing to lay out over time.",
+  noRows: "Single samples were left out of this page because there are too many. cprof view FILE shows the timeline.",
+  whereTime: "Where the time goes",
+  whereValue: "Where it goes",
+} as const;

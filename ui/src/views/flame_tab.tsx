@@ -1,0 +1,204 @@
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { drawFlame, hit, nameOf, ROW, type FlameView } from "../draw/flame";
+import { percent } from "../model/units";
+import { isNoise } from "../ops/fold";
+import type { Order, ViewTree } from "../ops/view_tree";
+import { S } from "../strings";
+import * as state from "../state";
+import { FrameMenu } from "./frame_menu";
+
+export const hovered = state.hovered;
+
+function useSize(): [preact.RefObject<HTMLDivElement | null>, number, number] {
+  const box = useRef<HTMLDivElement>(null), [size, setSize] = useState<[number, number]>([0, 0]);
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setSize([Math.floor(entry.contentRect.width), Math.floor(entry.contentRect.height)]));
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, []);
+  return [box, size[0], size[1]];
+}
+
+export function prepare(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
+  const ratio = devicePixelRatio || 1;
+  canvas.width = Math.max(1, Math.round(width * ratio));
+  canvas.height = Math.max(1, Math.round(height * ratio));
+  const ctx = canvas.getContext("2d")!;
+  ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return ctx;
+}
+
+interface Props { tree: ViewTree; upsideDown: boolean; label: string; zoomable: boolean }
+
+export function FlameCanvas({ tree, upsideDown, label, zoomable }: Props) {
+  const [box, width, height] = useSize(), canvas = useRef<HTMLCanvasElement>(null);
+  const [scroll, setScroll] = useState(0), [zoomScale, setZoomScale] = useState({ scale: 1, pan: 0 }), [menu, setMenu] = useState<{ x: number; y: number; node: number } | null>(null);
+  const funcs = state.down.value?.funcs ?? [], zoom = zoomable ? state.nodeOf(tree, funcs, state.zoomPath.value) : 0;
+  const selected = zoomable ? state.nodeOf(tree, funcs, state.selectedPath.value) : 0;
+  const perSample = state.profile.value?.meta.samples ? Math.abs(tree.total[0]) / state.profile.value.meta.samples : 1;
+  const rows = height / ROW, maxScroll = Math.max(0, tree.maxDepth + 1 - rows);
+  const view: FlameView = {
+    tree, funcs, order: state.order.value, zoom, pan: zoomScale.pan, scale: zoomScale.scale, scrollRow: Math.min(scroll, maxScroll), upsideDown, selected,
+    hovered: state.hovered.value?.tree === tree ? state.hovered.value.node : -1, matches: state.matches.value,
+    scheme: state.scheme.value, dark: state.isDark.value, isNoise: tree.base.length ? (n) => isNoise(tree.total[n], tree.base[n], tree.total[0], perSample) : undefined,
+  };
+  const viewRef = useRef(view);
+  viewRef.current = view;
+  // A new zoom shows its frame near the top, with some of what called it.
+  useEffect(() => {
+    setZoomScale({ scale: 1, pan: 0 });
+    setScroll(Math.max(0, tree.depth[zoom] - 3));
+  }, [zoom, tree]);
+  useLayoutEffect(() => {
+    if (width === 0 || height === 0) return;
+    const before = performance.now();
+    const ctx = prepare(canvas.current!, width, height);
+    (window as unknown as { cprofDraw: unknown }).cprofDraw = { boxes: drawFlame(ctx, width, height, view), ms: performance.now() - before };
+  });
+  const at = (event: MouseEvent | PointerEvent) => {
+    const rect = canvas.current!.getBoundingClientRect();
+    return hit(viewRef.current, width, height, event.clientX - rect.left, event.clientY - rect.top);
+  };
+  const choose = (node: number) => {
+    const path = state.pathOf(tree, funcs, node);
+    state.selectedPath.value = path;
+    if (zoomable) state.zoomPath.value = path;
+    else if (node > 0) state.showSandwich(nameOf(view, node));
+  };
+  const pointer = usePointer(at, choose, (x, y, node) => setMenu({ x, y, node }), (dx, dy) => {
+    setScroll((s) => clamp(Math.min(s, maxScroll) + (upsideDown ? dy : -dy) / ROW, 0, maxScroll));
+    setZoomScale((z) => ({ scale: z.scale, pan: clamp(z.pan - dx / width / z.scale, 0, 1 - 1 / z.scale) }));
+  });
+  const wheel = (event: WheelEvent) => {
+    event.preventDefault();
+    if (!event.ctrlKey) { setScroll((s) => clamp(Math.min(s, maxScroll) + (upsideDown ? -1 : 1) * event.deltaY / ROW, 0, maxScroll)); return; }
+    const rect = canvas.current!.getBoundingClientRect(), part = (event.clientX - rect.left) / width;
+    setZoomScale((z) => {
+      const scale = clamp(z.scale * Math.exp(-event.deltaY / 200), 1, 1e6);
+      return { scale, pan: clamp(z.pan + part / z.scale - part / scale, 0, 1 - 1 / scale) };
+    });
+  };
+  useEffect(() => {
+    const element = canvas.current!;
+    element.addEventListener("wheel", wheel, { passive: false });
+    return () => element.removeEventListener("wheel", wheel);
+  });
+  return (
+    <div class="canvas-box" ref={box}>
+      <canvas ref={canvas} tabIndex={0} role="application" aria-roledescription="flame graph" aria-label={label} aria-describedby="live"
+        data-flame={zoomable ? "main" : "part"} {...pointer} onPointerLeave={() => { state.hovered.value = null; }}
+        onPointerMove={(e) => { pointer.onPointerMove(e); const node = at(e); state.hovered.value = node === null ? null : { tree, node }; }}
+        onContextMenu={(e) => { e.preventDefault(); const node = at(e); if (node) setMenu({ x: e.clientX, y: e.clientY, node }); }} />
+      {menu && <FrameMenu name={nameOf(view, menu.node)} path={state.pathOf(tree, funcs, menu.node)} x={menu.x} y={menu.y} onClose={() => setMenu(null)} />}
+    </div>
+  );
+}
+
+const clamp = (value: number, least: number, most: number) => Math.max(least, Math.min(Math.max(least, most), value));
+
+// Click chooses, drag pans, a long press is the menu of those who have no right button.
+function usePointer(at: (e: PointerEvent) => number | null, choose: (node: number) => void, menu: (x: number, y: number, node: number) => void, pan: (dx: number, dy: number) => void) {
+  const down = useRef<{ x: number; y: number; moved: boolean; timer: number } | null>(null);
+  return {
+    onPointerDown: (e: PointerEvent) => {
+      if (e.button !== 0) return;
+      const node = at(e), timer = e.pointerType === "touch" && node ? window.setTimeout(() => { down.current = null; menu(e.clientX, e.clientY, node); }, 550) : 0;
+      down.current = { x: e.clientX, y: e.clientY, moved: false, timer };
+    },
+    onPointerMove: (e: PointerEvent) => {
+      const d = down.current;
+      if (!d || (!d.moved && Math.hypot(e.clientX - d.x, e.clientY - d.y) < 5)) return;
+      if (!d.moved) (e.currentTarget as Element).setPointerCapture(e.pointerId);
+      clearTimeout(d.timer);
+      pan(e.clientX - d.x, e.clientY - d.y);
+      Object.assign(d, { x: e.clientX, y: e.clientY, moved: true });
+    },
+    onPointerUp: (e: PointerEvent) => {
+      const d = down.current;
+      down.current = null;
+      if (!d) return;
+      clearTimeout(d.timer);
+      const node = d.moved ? null : at(e);
+      if (node !== null) choose(node);
+    },
+  };
+}
+
+function Crumbs() {
+  const path = state.zoomPath.value;
+  if (path.length === 0 || state.direction.value === "sandwich") return null;
+  const shown = path.length > 8 ? path.slice(-8) : path, skipped = path.length - shown.length;
+  return (
+    <nav class="crumbs" aria-label="Zoom">
+      <button onClick={() => { state.zoomPath.value = []; }}>all</button>
+      {skipped > 0 && <span class="muted">› … {skipped} …</span>}
+      {shown.map((name, i) => <><span class="muted">›</span><button title={name} onClick={() => { state.zoomPath.value = path.slice(0, skipped + i + 1); }}>{name.length > 60 ? `${name.slice(0, 57)}…` : name}</button></>)}
+    </nav>
+  );
+}
+
+const DIRECTIONS: [state.Direction, string, string][] = [["down", "Down", "from the roots: who is called"], ["up", "Up", "from the leaves: who spends, and below it who called (b)"], ["sandwich", "Sandwich", "callers and callees of one function (x)"]];
+const ORDERS: [Order, string][] = [["heavy", "Heavy first"], ["name", "By name"], ["time", "As seen"]];
+
+function Tools() {
+  return (
+    <div class="tools">
+      <div class="segmented" role="group" aria-label="Direction">
+        {DIRECTIONS.map(([d, title, help]) => <button aria-pressed={state.direction.value === d} title={help} onClick={() => { state.direction.value = d; state.zoomPath.value = []; }}>{title}</button>)}
+      </div>
+      <select aria-label="Order" value={state.order.value} onChange={(e) => { state.order.value = e.currentTarget.value as Order; }}>
+        {ORDERS.map(([o, title]) => <option value={o}>{title}</option>)}
+      </select>
+      <select aria-label="Colour" value={state.scheme.value} onChange={(e) => { state.scheme.value = e.currentTarget.value as "kind"; }}>
+        <option value="kind">Colour: kind</option><option value="module">Colour: module</option><option value="heat">Colour: self</option>
+      </select>
+      <button aria-pressed={state.flameUp.value} title="Root at the bottom" onClick={() => { state.flameUp.value = !state.flameUp.value; }}>Flame</button>
+      <button aria-pressed={state.collapseRecursion.value} title="A function that calls itself is one box (r)" onClick={() => { state.collapseRecursion.value = !state.collapseRecursion.value; }}>Join recursion</button>
+      <span class="grow" />
+      <Legend />
+      {!state.drawerOpen.value && <button onClick={() => { state.drawerOpen.value = true; }}>Details</button>}
+    </div>
+  );
+}
+
+function Legend() {
+  if (state.baseProfile.value)
+    return <span class="legend muted" aria-label="Colours"><span><i style="background:#8db4e8" />less than base</span><span><i style="background:#f0a563" />more</span><span><i style="background:#dcd9d3" />within noise</span></span>;
+  if (state.scheme.value !== "kind") return null;
+  return <span class="legend muted wide" aria-label="Colours"><span><i style="background:#f0d79a" />user</span><span><i style="background:#f2a96a" />kernel</span><span><i style="background:#a9d696" />JIT</span><span><i style="background:#d3d1cd" />unnamed</span></span>;
+}
+
+function NothingShown() {
+  const p = state.profile.value!, other = p.metrics.findIndex((_, i) => i !== state.metric.value && p.self(i).some((v) => v !== 0));
+  return (
+    <div class="empty">
+      <h2>Nothing to draw</h2>
+      {state.isFiltered.value ? <><p>The filters hide everything.</p><button onClick={state.clearFilters}>Remove filters</button></>
+        : other >= 0 ? <><p>All values of {p.metrics[state.metric.value].name} are 0.</p><button onClick={() => { state.metricName.value = p.metrics[other].name; }}>Show {p.metrics[other].name}</button></>
+          : <p>The profile holds no samples. If this was a recording: did the program use the CPU at all, and may you sample it? <code>cprof doctor</code> tells.</p>}
+    </div>
+  );
+}
+
+export function FlameTab() {
+  const tree = state.shown.value, both = state.sandwiched.value, [hinted, setHinted] = useState(isHintHidden());
+  if (!tree || tree.width[0] === 0) return <section class="view"><Tools /><NothingShown /></section>;
+  return (
+    <section class="view" role="tabpanel" aria-label="Flame graph">
+      <Tools />
+      {!hinted && <div class="hint">{S.hint}<button class="plain" aria-label="Hide this hint" onClick={() => { hideHint(); setHinted(true); }}>×</button></div>}
+      <Crumbs />
+      {state.direction.value !== "sandwich" ? <FlameCanvas tree={tree} upsideDown={state.flameUp.value} zoomable label={`Flame graph of ${state.profile.value!.name}. The Table tab has the same numbers as a table.`} />
+        : !both ? <div class="empty"><p>Choose a function: select a box and press x, or use its menu.</p></div>
+          : <>
+            <div class="hint">Callers of <strong>{state.sandwichName.value}</strong>, {percent(both.callees.total[0], tree.total[0])} of all</div>
+            <FlameCanvas tree={both.callers} upsideDown zoomable={false} label="Callers" />
+            <div class="hint">Callees</div>
+            <FlameCanvas tree={both.callees} upsideDown={false} zoomable={false} label="Callees" />
+          </>}
+    </section>
+  );
+}
+
+function isHintHidden(): boolean { try { return localStorage.getItem("cprof-hint") === "off"; } catch { return false; } }
+function hideHint() { try { localStorage.setItem("cprof-hint", "off"); } catch { /* shown again next time */ } }
