@@ -25,7 +25,7 @@ struct RecordArguments {
   std::string name, cgroup, cpus, freq, backend = "auto", unwind = "auto", stack_size = "auto", raw_path;
   bool all = false, no_kernel = false, no_inherit = false, no_symbolize = false, off_cpu = false, ignored_g = false, quiet = false;
   std::string max_size;
-  uint64_t period = 0, max_depth = 1024, rotate = 0;
+  uint64_t period = 0, max_depth = 4096, rotate = 0;
   double duration = 0, delay = 0, window = 0;
   std::vector<std::string> events, command;
   OutputArguments output;

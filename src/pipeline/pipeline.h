@@ -28,7 +28,7 @@ class LiveAccess {
 std::unique_ptr<LiveAccess> make_live_access();
 
 struct Options {
-  size_t max_depth = 1024;
+  size_t max_depth = 4096;
   UnwindMode unwind = UnwindMode::kDwarf;
   symbolize::DemangleStyle demangle = symbolize::DemangleStyle::kFull;
   bool inline_frames = true;

@@ -91,7 +91,7 @@ Result<std::unique_ptr<RunningCollector>> make_bpf(const RecordOptions& options)
     const auto quarter_ns = static_cast<uint64_t>(options.window_s * 1e9 / 4);
     bpf.repeat_stacks_ns = std::clamp<uint64_t>(quarter_ns, 500'000'000, bpf.repeat_stacks_ns);
   }
-  bpf.max_depth = static_cast<uint32_t>(std::min<size_t>(options.pipeline.max_depth, SAMPLER_MAX_DEPTH));
+  bpf.max_depth = static_cast<uint32_t>(std::min<size_t>(options.pipeline.max_depth, UINT32_MAX));
   uint64_t freq_hz = bpf.perf.freq_hz;
   return std::make_unique<Run<collect::BpfCollector>>(TRY(collect::BpfCollector::make(std::move(bpf))), freq_hz);
 }

@@ -65,23 +65,25 @@ class Bpf(harness.Live):
 
 
 class Frames(Bpf):
-    def dual(self, *command, least=300, most_different=0):
+    def capture(self, *command):
         done = self.run_command([tool("cprof_dual_capture"), "-v", *command], timeout=90)
         text = done.stdout.decode()
         counts = {key: int(value) for key, value in re.findall(r"([\w-]+) (\d+)", text[text.rindex("pairs ") :].split("\n")[0])}
-        self.assertGreater(counts["pairs"], least, text[-2000:])
-        self.assertLessEqual(counts["differ"], most_different, f"a wrong frame\n{text[-4000:]}")
+        self.assertEqual(counts["differ"], 0, f"a wrong frame\n{text[-4000:]}")
         return counts, text
 
-    def dual_of(self, *command, least=300):
-        counts, text = self.dual(*command, least=least)
+    def dual_of(self, *command, least, longer=None):
+        counts, text = self.capture(*command)
+        if counts["pairs"] <= least and longer:  # the machine is busy with something else
+            counts, text = self.capture(*longer)
+        self.assertGreater(counts["pairs"], least, text[-2000:])
         agree = counts["equal"] + counts["bpf-longer"]
         self.assertGreaterEqual(agree, 0.999 * counts["pairs"] - 1, text[-4000:])
 
     def test_same_frames_as_from_perfs_own_sample(self):
         for name in DUAL:
             with self.subTest(name):
-                self.dual_of(harness.program(name), "1.5", least=200)
+                self.dual_of(harness.program(name), "1.5", least=200, longer=(harness.program(name), "8"))
 
     def test_same_frames_in_an_interpreter(self):
         loop = "import json\nfor _ in range(6):\n d = {str(i): [i] * 5 for i in range(20000)}; json.loads(json.dumps(d)); sorted(d, key=len)"
@@ -90,8 +92,8 @@ class Frames(Bpf):
     def test_same_frames_in_processes_that_come_and_go(self):
         load = self.start("sh", "-c", f"while :; do {harness.program('child_20ms')}; done")
         time.sleep(0.1)
-        # Of many processes at once a sample may be paired with a neighbour that has the same pc.
-        counts, _ = self.dual("-a", "4", least=500, most_different=2)
+        counts, text = self.capture("-a", "4")
+        self.assertGreater(counts["pairs"], 500, text[-2000:])
         load.terminate()
         self.assertGreater(counts["bpf-complete"], 0)
         # Where it is shorter it says so: snapshots are bounded, and a machine full of JIT code has no tables.
@@ -207,6 +209,22 @@ class Targets(Bpf):
         self.assertGreater(ours.total, 50)
         rooted = ours.only(lambda frames: frames[1].startswith(("_start", "__clone", "clone", "start_thread")))
         self.assertGreaterEqual(rooted.total, 0.98 * ours.total - 2)
+
+    def test_whole_machine_while_a_compiler_runs(self):
+        """Processes of half a second with large files, whose tables nobody has made before."""
+        write = harness.write_text
+        write(self.path("input.cc"), "#include <regex>\nint main(int, char** v) { return std::regex_match(v[0], std::regex(\"a*\")); }\n")
+        compiler = harness.tool("g++-12", "g++")
+        loop = self.start("sh", "-c", f"while :; do {compiler} -O1 -c {self.path('input.cc')} -o {self.path('input.o')}; done")
+        time.sleep(1)
+        for least in (0.95, 0.98):  # first without any table made before
+            self.cprof("record", "--backend", "bpf", "-a", "-d", "5", "-F", "999", "-o", self.path("out.folded"),
+                       env={**os.environ, "XDG_CACHE_HOME": self.path("cache")})
+            ours = self.folded().of_comm("cc1plus").only(lambda frames: not is_kernel(frames[1]))
+            self.assertGreater(ours.total, 100)
+            rooted = ours.only(lambda frames: frames[1].startswith(("_start", "_dl_", "[ld-linux", "rtld")))
+            self.assertGreaterEqual(rooted.total, least * ours.total, [frames[:3] for frames, _ in ours.stacks if frames[1] != "_start"][:20])
+        os.killpg(loop.pid, signal.SIGKILL)
 
     def test_cgroup(self):
         root = self.path("cgroup")

@@ -21,10 +21,8 @@ from backends import WORKS, bpf_state, built_backends
 from leftovers import BpfObjects, bpf_objects_of, kernel_complaints, special_descriptors
 
 SHORT_PROCESSES, SHORT_MS = 5000, 2
-# The kernel walks by a table that must be made first: a second's work for so big a file, while samples already come.
-LEAST_WITH_MAIN = {"perf": 0.95, "bpf": 0.75}
-# What is not known of so young a process costs a snapshot, and those have a budget.
-LEAST_OF_SHORT = {"perf": 0.97, "bpf": 0.6}
+LEAST_WITH_MAIN = {"perf": 0.95, "bpf": 0.95}
+LEAST_OF_SHORT = {"perf": 0.97, "bpf": 0.99}
 SHARERS, SHARED_MB, SHARED_LIMIT_MB = 200, 150, 300
 
 

@@ -14,6 +14,7 @@
 #include <bit>
 #include <ctime>
 #include <deque>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -55,6 +56,14 @@ constexpr uint32_t kSideBandPages = 512;  // of 4 KiB: thousands of forks and ex
 uint32_t ring_bytes(bool has_switches) {
   auto cpus = static_cast<uint32_t>(std::max<long>(sysconf(_SC_NPROCESSORS_ONLN), 1));
   return std::clamp(std::bit_floor(kAllRingsBytes / cpus), kLeastRingBytes, has_switches ? kSwitchesRingBytes : kSamplesRingBytes);
+}
+
+void limit_depth(BpfOptions& options, Diagnostics& diagnostics) {
+  if (options.max_depth > SAMPLER_MAX_DEPTH)
+    diagnostics.add("max_depth_lowered_for_bpf", Severity::kNotice,
+                    "--max-depth was lowered to 4096, the most that the BPF program walks; --backend perf takes more", 1,
+                    fmt::format("{}", options.max_depth));
+  options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, SAMPLER_MAX_DEPTH);
 }
 
 PerfOptions side_band_options(const BpfOptions& options) {
@@ -140,8 +149,8 @@ BpfCollector::~BpfCollector() = default;
 
 Result<std::unique_ptr<BpfCollector>> BpfCollector::make(BpfOptions options) {
   if (auto obstacle = find_bpf_obstacle(read_bpf_machine())) return fail("bpf: " + obstacle->text(), ENOTSUP);
-  options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, SAMPLER_MAX_DEPTH);
   Diagnostics limits;
+  limit_depth(options, limits);
   limit_rate(options, limits);
   auto side = TRY(PerfCollector::make(side_band_options(options)));
   for (const EventSpec& spec : side->events()) {
@@ -245,19 +254,11 @@ Result<void> BpfCollector::start() {
   return side_->start();
 }
 
-void BpfCollector::keep_stack(std::span<const std::byte> record, uint64_t id) {
-  if (told_stacks_.contains(id)) return;
-  auto [it, is_new] = new_stacks_.try_emplace(id);
-  if (is_new) it->second = {{record.begin(), record.end()}, header_of(record)->time_ns};
-}
-
 // What is not met any more is forgotten, here and by the sink: a recording may go on for days.
 void BpfCollector::repeat_stacks(uint64_t now_ns) {
   if (now_ns - last_repeat_ns_ < options_.repeat_stacks_ns) return;
   last_repeat_ns_ = now_ns;
-  told_before_ = std::move(told_stacks_);
-  told_stacks_.clear();
-  std::erase_if(new_stacks_, [&](const auto& entry) { return now_ns - entry.second.read_ns > 2 * options_.repeat_stacks_ns; });
+  stacks_.repeat(now_ns);
   object_->repeat_stacks();
 }
 
@@ -267,53 +268,59 @@ void BpfCollector::take_record(std::span<const std::byte> record) {
   const sampler_header* header = header_of(record);
   if (!header) return;
   // Counts name a stack long after it was met, when other code may lie at its addresses: it is told in its turn.
-  if (header->type == SAMPLER_STACK && !options_.count_only) keep_stack(record, header->stack);
+  if (header->type == SAMPLER_STACK && !options_.count_only) stacks_.keep(header->stack, header->time_ns, record);
   else if (header->type != SAMPLER_WANT_MODULE) sorter_.push_copy(header->time_ns, record);
   else processes_->make_table(static_cast<uint32_t>(header->stack), static_cast<int32_t>(header->pid));
 }
 
 void BpfCollector::drain() {
-  object_->read_rings([this](std::span<const std::byte> record) { take_record(record); });
+  object_->rings().read([this](std::span<const std::byte> record) { take_record(record); });
 }
 
 Result<void> BpfCollector::deliver(uint64_t until_ns) {
-  return sorter_.deliver(until_ns, [this](const event::RecordSorter::Item& item) { return deliver_record(item.record); });
+  TRY(sorter_.deliver(until_ns, [this](const event::RecordSorter::Item& item) { return deliver_record(item.record); }));
+  if (!options_.count_only) stacks_.delivered_until(until_ns);
+  return {};
 }
 
-Result<void> BpfCollector::tell_stack(std::span<const std::byte> record, uint64_t id, uint64_t time_ns) {
-  if (!decoder_.decode(record, stack_event_)) {
+Result<void> BpfCollector::tell_stack(StackBook::Stack& kept, uint64_t time_ns) {
+  if (!decoder_.decode(kept.record, stack_event_)) {
     diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
     return {};
   }
   auto& stack = std::get<event::StackDef>(stack_event_);
   stack.time_ns = time_ns;
-  size_t believable = processes_->believable(stack.task.pid, seen_ns_of_stack(record), time_ns, stack.user_chain);
+  size_t believable = processes_->believable(stack.task.pid, seen_ns_of_stack(kept.record), time_ns, stack.user_chain);
   if (believable < stack.user_chain.size()) {
     // The frame itself is right: only what it was unwound by was not. Its caller is in doubt.
     stack.user_chain = stack.user_chain.first(believable + 1);
     stack.user_end = event::WalkEnd::kNoMapping;
   }
-  told_stacks_.insert(id);
-  return sink_->on_event(stack_event_);
+  Result<void> told = sink_->on_event(stack_event_);
+  stacks_.tell(kept);
+  return told;
 }
 
 // Before the first event that names it. An id that nobody has described becomes 0.
 Result<void> BpfCollector::describe_stack(uint64_t& id, uint64_t time_ns) {
   if (id == 0) return {};
-  if (auto it = new_stacks_.find(id); it != new_stacks_.end()) {
-    Result<void> told = tell_stack(it->second.record, id, time_ns);
-    new_stacks_.erase(it);
-    if (!told) return told;
-  }
-  if (is_told(id)) return {};
+  StackBook::Stack* kept = stacks_.find(id);
+  if (kept && !kept->is_told) TRY(tell_stack(*kept, time_ns));
+  if (kept && kept->is_told) return {};
   diagnostics_.add("bpf_stacks_missing", Severity::kDataLoss, "samples whose stack did not come through the ring buffer");
   id = 0;
   return {};
 }
 
+Result<void> BpfCollector::deliver_stack(std::span<const std::byte> record) {
+  const sampler_header& header = *header_of(record);
+  StackBook::Stack& kept = stacks_.keep(header.stack, header.time_ns, record);
+  return kept.is_told ? Result<void>() : tell_stack(kept, header.time_ns);
+}
+
 Result<void> BpfCollector::deliver_record(std::span<const std::byte> record) {
   const sampler_header& header = *header_of(record);
-  if (header.type == SAMPLER_STACK) return tell_stack(record, header.stack, header.time_ns);
+  if (header.type == SAMPLER_STACK) return deliver_stack(record);
   if (!decoder_.decode(record, event_)) {
     diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
     return {};
@@ -339,19 +346,21 @@ Result<void> BpfCollector::deliver_count(const sampler_count_key& key, const sam
 // is_last: every stack that has come has been told. Else one may still wait for its turn, and its counts wait with it.
 Result<void> BpfCollector::deliver_counts(uint64_t now_ns, bool is_last) {
   if (!options_.count_only) return {};
-  last_counts_ns_ = now_ns;
+  const uint64_t changed_places_ns = std::exchange(last_counts_ns_, now_ns);  // the maps did: what comes now was counted before
   auto counts = std::exchange(early_counts_, {});
   object_->take_counts([&](const sampler_count_key& key, const sampler_count& count) { counts.emplace_back(key, count); });
   counts_period_ns_ = counts.size() > SAMPLER_MAX_COUNTS / 8 ? kPeriodNs / 10 : kPeriodNs;
   for (const auto& [key, count] : counts) {
-    if (key.stack && !is_last && !is_told(key.stack)) early_counts_.emplace_back(key, count);
+    const StackBook::Stack* kept = key.stack ? stacks_.find(key.stack) : nullptr;
+    if (key.stack && !is_last && !(kept && kept->is_told)) early_counts_.emplace_back(key, count);
     else TRY(deliver_count(key, count, now_ns));
   }
+  if (early_counts_.empty()) stacks_.delivered_until(changed_places_ns);
   return {};
 }
 
 void BpfCollector::wait(int timeout_ms) {
-  pollfd ask{object_->wait_fd(), POLLIN, 0};
+  pollfd ask{object_->rings().wait_fd(), POLLIN, 0};
   ::poll(&ask, 1, std::clamp(timeout_ms, 0, backoff_ms_));
 }
 
@@ -407,9 +416,8 @@ void BpfCollector::report_losses() {
       {SAMPLER_PROCESSES_FULL, Severity::kNotice, "bpf_processes_full", "processes beyond what the BPF program can hold; their stacks are unwound from snapshots"},
       {SAMPLER_WAITS_FULL, Severity::kDataLoss, "bpf_waits_full", "waits not recorded because too many threads were off the CPU"},
       {SAMPLER_SNAPSHOTS_OVER_BUDGET, Severity::kInfo, "bpf_snapshots_over_budget", "stacks cut because too many samples wanted a copy of their stack"},
-      {SAMPLER_FIND_VMA_BUSY, Severity::kInfo, "bpf_find_vma_busy", "times that a new mapping could not be looked up at once"},
       {SAMPLER_UNTRACED_SWITCHES, Severity::kInfo, "bpf_switches_untraced", "switches to a CPU that the kernel's tracepoint left out; they are taken to have followed the wake-up"},
-      {SAMPLER_LEARNED, Severity::kInfo, "bpf_mappings_learned", "mappings that the BPF program found by itself"},
+      {SAMPLER_LOOKED_UP, Severity::kInfo, "bpf_mappings_looked_up", "times that the BPF program looked a mapping up that it had not been told of yet"},
   };
   auto counters = object_->counters();
   for (const Row& row : kRows)

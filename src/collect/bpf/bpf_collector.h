@@ -6,8 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <unordered_map>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -17,6 +16,7 @@
 #include "collect/bpf/sampler_events.h"
 #include "collect/bpf/sampler_object.h"
 #include "collect/bpf/sampler_record.h"
+#include "collect/bpf/stack_book.h"
 #include "collect/perf/perf_collector.h"
 #include "event/event.h"
 #include "event/record_sorter.h"
@@ -52,12 +52,11 @@ class BpfCollector final : public event::Collector {
   Result<void> follow_cpus();
   void drain();
   void take_record(std::span<const std::byte> record);
-  void keep_stack(std::span<const std::byte> record, uint64_t id);
   void repeat_stacks(uint64_t now_ns);
   Result<void> deliver(uint64_t until_ns);
   Result<void> deliver_record(std::span<const std::byte> record);
-  bool is_told(uint64_t id) const { return told_stacks_.contains(id) || told_before_.contains(id); }
-  Result<void> tell_stack(std::span<const std::byte> record, uint64_t id, uint64_t time_ns);
+  Result<void> deliver_stack(std::span<const std::byte> record);
+  Result<void> tell_stack(StackBook::Stack& stack, uint64_t time_ns);
   Result<void> describe_stack(uint64_t& id, uint64_t time_ns);
   Result<void> deliver_counts(uint64_t now_ns, bool is_last);
   Result<void> deliver_count(const sampler_count_key& key, const sampler_count& count, uint64_t now_ns);
@@ -77,12 +76,7 @@ class BpfCollector final : public event::Collector {
   event::RecordSorter sorter_;
   event::EventSink* sink_ = nullptr;
   event::Event event_, stack_event_;
-  struct NewStack {
-    std::vector<std::byte> record;
-    uint64_t read_ns;
-  };
-  std::unordered_map<uint64_t, NewStack> new_stacks_;  // read, and not named by anything delivered yet
-  std::unordered_set<uint64_t> told_stacks_, told_before_;  // since they are repeated, and in the time before
+  StackBook stacks_;
   std::vector<std::pair<sampler_count_key, sampler_count>> early_counts_;  // of stacks that are still to be told
   bool wide_ = false, closed_ = false, sampling_ = false;
   int backoff_ms_ = 1;

@@ -20,7 +20,7 @@ inline constexpr uint64_t kLeastClockPeriodNs = 1'000'000'000 / kMostClockHz;
 
 struct BpfOptions {
   PerfOptions perf;               // the target, events, rate; stack_mode kDwarf means the tables
-  uint32_t max_depth = 1024;      // of user frames, at most this many
+  uint32_t max_depth = 4096;      // of user frames, at most this many
   bool off_cpu = false;           // where threads left the CPU, and who woke them
   bool count_only = false;        // samples are counted per stack: no times, little data
   uint64_t repeat_stacks_ns = 5'000'000'000;  // a stack that is still met is told again after so long

@@ -1,5 +1,5 @@
 /* How the programs reach what kernels offer differently. Part of sampler.bpf.c, which is compiled twice: for Linux 5.17
- * and later, and with SAMPLER_FOR_5_10 for those before, which lack bpf_loop, bpf_find_vma, bpf_task_pt_regs and pointers
+ * and later, and with SAMPLER_FOR_5_10 for those before, which lack bpf_loop, bpf_task_pt_regs and pointers
  * to tasks that can be followed outside of tracepoints.
  */
 #ifndef CPROF_KERNEL_ACCESS_BPF_H

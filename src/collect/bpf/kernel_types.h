@@ -12,6 +12,8 @@
 #define CPROF_THREAD_SIZE 16384         /* of a task's kernel stack */
 #define CPROF_USER_CS 0x33            /* 64-bit user code */
 
+enum maple_type { maple_dense, maple_leaf_64, maple_range_64, maple_arange_64 };
+
 /* Order and size are those of ptrace and of the perf program's context: part of the interface, not relocated. */
 struct pt_regs {
   uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
@@ -23,10 +25,6 @@ struct bpf_perf_event_data {
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-typedef struct {
-  int counter;
-} atomic_t;
 
 struct super_block {
   unsigned int s_dev;
@@ -42,14 +40,19 @@ struct vm_area_struct {
   unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
   struct file *vm_file;
 };
+struct maple_tree {                     /* mappings by address, since 6.1 */
+  void *ma_root;
+};
+typedef struct {
+  void *vdso;
+} mm_context_t;
 struct mm_struct {
-  unsigned long start_stack;
+  struct maple_tree mm_mt;
+  unsigned long start_stack, end_code;
+  mm_context_t context;
 };
 struct thread_struct {
   unsigned long fsbase;
-};
-struct signal_struct {
-  atomic_t live;
 };
 struct task_struct {
   void *stack;
@@ -61,7 +64,6 @@ struct task_struct {
   uint64_t start_boottime;
   uint64_t self_exec_id;
   unsigned in_execve : 1;
-  struct signal_struct *signal;
   struct thread_struct thread;
 };
 

@@ -21,6 +21,8 @@ std::vector<uint64_t> code_deltas(const object::ElfFile& elf) {
 
 sampler_file_key key_of(const event::FileId& file) { return {file.inode, file.major << 20 | file.minor, 0}; }
 
+constexpr sampler_file_key kVdsoKey{0, SAMPLER_VDSO_DEVICE, 0};
+
 }  // namespace
 
 ModuleBook::ModuleBook(SamplerMaps& maps, Diagnostics& diagnostics)
@@ -43,7 +45,8 @@ uint32_t ModuleBook::number_of(const space::Mapping& mapping) {
     module.file = mapping.file;
     module.build_id = mapping.build_id;
     module.is_vdso = mapping.kind == space::MappingKind::kVdso;
-    if (mapping.file.inode) maps_.set_file(key_of(mapping.file), it->second);
+    if (module.is_vdso) maps_.set_file(kVdsoKey, it->second);
+    else if (mapping.file.inode) maps_.set_file(key_of(mapping.file), it->second);
   }
   Module& module = modules_[it->second];
   if (!module.failed) return it->second;

@@ -18,6 +18,22 @@ bool is_same(const std::vector<sampler_mapping>& a, const std::vector<sampler_ma
   return a.size() == b.size() && (a.empty() || memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0);
 }
 
+std::vector<space::MappingPtr> overlapping(const space::AddressMap& maps, const event::Mmap& mmap) {
+  std::vector<space::MappingPtr> found;
+  auto it = maps.all().upper_bound(mmap.start);
+  if (it != maps.all().begin()) --it;
+  for (; it != maps.all().end() && it->first < mmap.start + mmap.length; ++it)
+    if (it->second->end > mmap.start) found.push_back(it->second);
+  return found;
+}
+
+// A JIT's memory grows, and is told as a whole each time; two segments of a file may become one.
+bool is_same_code(const space::Mapping& a, const space::Mapping& b) {
+  if (a.kind != b.kind || a.executable != b.executable || a.may_copy || b.may_copy) return false;
+  if (a.kind == space::MappingKind::kAnonymous) return true;
+  return a.file == b.file && a.path == b.path && a.build_id == b.build_id && a.start - a.file_offset == b.start - b.file_offset;
+}
+
 }  // namespace
 
 ProcessBook::ProcessBook(SamplerMaps& maps, ModuleBook& modules, bool makes_tables, Diagnostics& diagnostics)
@@ -31,21 +47,22 @@ void ProcessBook::apply(const event::Event& event) {
 }
 
 void ProcessBook::on(const event::Mmap& mmap) {
-  if (told_.contains(mmap.task.pid)) note_replaced(mmap);
+  std::vector<space::MappingPtr> before;
+  if (told_.contains(mmap.task.pid)) before = overlapping(tracker_.process(mmap.task.pid, mmap.time_ns).maps, mmap);
   tracker_.apply(mmap);
+  if (!before.empty()) note_replaced(mmap, before);
   if (mmap.task.pid > 0) changed_.insert(mmap.task.pid);
 }
 
 // Unmapping is not reported: other code in the old one's place is how it shows.
-void ProcessBook::note_replaced(const event::Mmap& mmap) {
-  const auto& mappings = tracker_.process(mmap.task.pid, mmap.time_ns).maps.all();
-  auto after = mappings.lower_bound(mmap.start);
-  bool begins_inside = after != mappings.begin() && std::prev(after)->second->end > mmap.start;
-  bool holds_others = after != mappings.end() && after->first < mmap.start + mmap.length;
-  if (!begins_inside && !holds_others) return;
-  std::vector<Replaced>& replaced = replaced_[mmap.task.pid];
-  if (replaced.size() == kMostReplaced) replaced.erase(replaced.begin());
-  replaced.push_back({mmap.time_ns, mmap.start, mmap.start + mmap.length});
+void ProcessBook::note_replaced(const event::Mmap& mmap, const std::vector<space::MappingPtr>& before) {
+  const space::MappingPtr* now = tracker_.process(mmap.task.pid, mmap.time_ns).maps.find(mmap.start);
+  for (const space::MappingPtr& old : before) {
+    if (now && is_same_code(*old, **now)) continue;
+    std::vector<Replaced>& replaced = replaced_[mmap.task.pid];
+    if (replaced.size() == kMostReplaced) replaced.erase(replaced.begin());
+    replaced.push_back({mmap.time_ns, std::max(old->start, mmap.start), std::min(old->end, mmap.start + mmap.length)});
+  }
 }
 
 size_t ProcessBook::believable(int32_t pid, uint64_t seen_ns, uint64_t time_ns, std::span<const uint64_t> frames) const {

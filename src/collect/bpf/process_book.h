@@ -47,7 +47,7 @@ class ProcessBook {
   };
 
   void on(const event::Mmap& mmap);
-  void note_replaced(const event::Mmap& mmap);
+  void note_replaced(const event::Mmap& mmap, const std::vector<space::MappingPtr>& before);
   void on(const event::Comm& comm);
   void on(const event::Fork& fork);
   void on(const event::Exit& exit);

@@ -125,6 +125,21 @@ TEST_F(ProcessBookTest, FramesAreDoubtedWhereOtherCodeWasMappedSince) {
   EXPECT_EQ(book.believable(8, 5, 20, frames), 4u);
 }
 
+TEST_F(ProcessBookTest, FramesAreBelievedWhereTheSameCodeWasMappedAgain) {
+  book.apply(mmap_of(7, 0x5000, 0x2000, 42));
+  event::Mmap jit = mmap_of(7, 0x100000, 0x2000, 0);
+  jit.file = {};
+  jit.path = "//anon";
+  book.apply(jit);
+  book.publish(5);
+  book.apply(mmap_of(7, 0x5000, 0x3000, 42, 10));
+  jit.length = 0x8000;
+  jit.time_ns = 10;
+  book.apply(jit);
+  const uint64_t frames[] = {0x100010, 0x5010};
+  EXPECT_EQ(book.believable(7, 5, 20, frames), 2u);
+}
+
 TEST_F(ProcessBookTest, WhatDoesNotFitIsSaid) {
   maps.refuses_processes = true;
   book.apply(mmap_of(7, 0x5000, 0x2000, 42));

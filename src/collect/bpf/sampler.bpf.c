@@ -63,13 +63,12 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid) {
   return 0;
 }
 
+/* A process's mappings stay, and when it executed: it is sampled until it is gone, and user space lets go of them. */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task) {
-  uint32_t tid = (uint32_t)task->pid, pid = (uint32_t)task->tgid;
+  uint32_t tid = (uint32_t)task->pid;
   bpf_map_delete_elem(&waits, &tid);
-  if (settings.filter == SAMPLER_TASKS && bpf_map_delete_elem(&tasks, &tid)) return 0;
-  if (task->signal->live.counter > 0) return 0;
-  bpf_map_delete_elem(&learned, &pid);  /* its mappings stay: it is sampled until it is gone, and user space lets go of them */
+  if (settings.filter == SAMPLER_TASKS) bpf_map_delete_elem(&tasks, &tid);
   return 0;
 }
 
@@ -95,14 +94,14 @@ SAMPLER_INLINE void count_sample(const struct sampler_sample *sample) {
 }
 
 SAMPLER_INLINE void take_sample(struct bpf_perf_event_data *context, struct scratch *scratch,
-                                                              void *ring) {
+                                                              void *ring, uint32_t slot) {
   struct task_struct *task = current_task();
   struct sampler_sample *sample = &scratch->sample;
-  begin_walk(scratch, task, sample->header.pid, SLOT_SAMPLE);
-  walk_user(scratch, task, context, SLOT_SAMPLE);
-  if (send_snapshot(scratch, context, ring, SLOT_SAMPLE, 0)) return;
+  begin_walk(scratch, task, sample->header.pid, slot);
+  walk_user(scratch, task, context, slot);
+  if (send_snapshot(scratch, context, ring, slot, 0)) return;
   walk_kernel(scratch, context, 0);
-  sample->header.stack = define_stack(scratch, ring, SLOT_SAMPLE);
+  sample->header.stack = define_stack(scratch, ring, slot);
   if (settings.count_only) count_sample(sample);
   else if (bpf_ringbuf_output(ring, sample, sizeof(*sample), wakeup_for(ring))) count(SAMPLER_RING_FULL_SAMPLES);
 }
@@ -116,7 +115,7 @@ SAMPLER_INLINE uint32_t metric_of(struct bpf_perf_event_data *context) {
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *context) {
   uint64_t ids = bpf_get_current_pid_tgid();
-  uint32_t tid = (uint32_t)ids, slot = SLOT_SAMPLE;
+  uint32_t tid = (uint32_t)ids, slot = place_of(SLOT_SAMPLE);
   if (!control.on || !is_wanted(tid)) return 0;
   uint64_t now = bpf_ktime_get_ns();
   struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
@@ -134,7 +133,7 @@ int on_sample(struct bpf_perf_event_data *context) {
   sample->metric = settings.has_metrics ? metric_of(context) : 0;
   sample->flags = context->regs.cs & 3 ? 0 : SAMPLER_IN_KERNEL;
   count(SAMPLER_SAMPLES);
-  take_sample(context, scratch, ring);
+  take_sample(context, scratch, ring, slot);
   return settings.let_through;
 }
 
@@ -174,21 +173,21 @@ SAMPLER_INLINE void tell_switch_in(struct sampler_wait *wait, uint32_t pid, uint
 }
 
 /* 0: it could not be written, or was sent as it is. */
-SAMPLER_INLINE uint64_t switch_stack(struct scratch *scratch, void *context, void *ring) {
+SAMPLER_INLINE uint64_t switch_stack(struct scratch *scratch, void *context, void *ring, uint32_t slot) {
   const uint64_t ours = 2;  /* kernel frames: ourselves and who called us */
   struct sampler_sample *sample = &scratch->sample;
   sample->metric = SAMPLER_SWITCH_STACKS;
   sample->period = 1;
   sample->flags = SAMPLER_IN_KERNEL;
   sample->ip = sample->header.stack = 0;
-  if (send_snapshot(scratch, context, ring, SLOT_SWITCH, ours)) return 0;
+  if (send_snapshot(scratch, context, ring, slot, ours)) return 0;
   walk_kernel(scratch, context, ours);
-  return define_stack(scratch, ring, SLOT_SWITCH);
+  return define_stack(scratch, ring, slot);
 }
 
 SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, bool preempted) {
   uint64_t ids = bpf_get_current_pid_tgid();
-  uint32_t tid = (uint32_t)ids, slot = SLOT_SWITCH;
+  uint32_t tid = (uint32_t)ids, slot = place_of(SLOT_SWITCH);
   if (!tid || !is_wanted_cpu() || !is_wanted(tid)) return;
   struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
   void *ring = ring_of_this_cpu();
@@ -210,11 +209,11 @@ SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, bool pree
     count(SAMPLER_UNTRACED_SWITCHES);
     tell_switch_in(wait, header->pid, tid, wait->woken_ns ? wait->woken_ns : header->time_ns, ring);
   }
-  begin_walk(scratch, task, header->pid, SLOT_SWITCH);
-  walk_user(scratch, task, context, SLOT_SWITCH);
+  begin_walk(scratch, task, header->pid, slot);
+  walk_user(scratch, task, context, slot);
   struct sampler_switch out = {.header = *header, .flags = preempted ? SAMPLER_PREEMPTED : 0};
   out.header.type = SAMPLER_SWITCH_OUT;
-  out.header.stack = switch_stack(scratch, context, ring);
+  out.header.stack = switch_stack(scratch, context, ring, slot);
   if (bpf_ringbuf_output(ring, &out, sizeof(out), wakeup_for(ring))) {
     count(SAMPLER_RING_FULL_SWITCHES);
     return;

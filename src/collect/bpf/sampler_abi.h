@@ -24,10 +24,12 @@
 #define SAMPLER_SENT_SLOTS 65536
 #define SAMPLER_MAX_COUNTS 32768
 
-#define SAMPLER_MAX_DEPTH 1024
+#define SAMPLER_MAX_DEPTH 4096
 #define SAMPLER_MAX_KERNEL 127
+#define SAMPLER_SLOTS 2                  /* of each CPU: what is being made by a program, and by one that interrupts it */
 #define SAMPLER_SNAPSHOT_BYTES 30720
 #define SAMPLER_SNAPSHOTS_PER_SECOND 250   /* and CPU */
+#define SAMPLER_SNAPSHOTS_AT_ONCE 1000     /* while a large table is being made */
 #define SAMPLER_REGISTERS 17      /* by DWARF number: 0-15, 16 is rip */
 
 enum sampler_module_state {
@@ -76,21 +78,11 @@ struct sampler_wait {
 };
 
 /* A file as the kernel names it, for mappings that a program meets before user space tells of them. */
+#define SAMPLER_VDSO_DEVICE 0xffffffffu
 struct sampler_file_key {
   uint64_t inode;
-  uint32_t device;                /* major << 20 | minor */
+  uint32_t device;                /* major << 20 | minor; SAMPLER_VDSO_DEVICE: the kernel's own page of code */
   uint32_t unused;
-};
-
-/* What was found of a process until user space tells of it: valid for this image, and while newer than the process. */
-#define SAMPLER_MAX_LEARNED 12
-#define SAMPLER_LEARNING_PROCESSES 4096
-struct sampler_learned {
-  uint64_t image;                 /* tells a process image from others of the same pid */
-  uint64_t last_ns;
-  uint32_t count;
-  uint32_t unused;
-  struct sampler_mapping mappings[SAMPLER_MAX_LEARNED];
 };
 
 struct sampler_count_key {
@@ -117,7 +109,7 @@ struct sampler_settings {
   uint8_t snapshots;
   uint8_t let_through;            /* also let perf write its own sample: the test compares both */
   uint8_t count_only;             /* samples are counted per stack, without times */
-  uint8_t learn;                  /* mappings are learned by bpf_find_vma */
+  uint8_t learn;                  /* mappings not told of yet are looked up in the kernel */
   uint8_t off_cpu;
   uint8_t some_cpus;              /* only those whose bit is set in cpus */
   uint8_t unused_bytes[7];
@@ -129,6 +121,8 @@ enum sampler_user_stacks { SAMPLER_USER_NONE = 0, SAMPLER_USER_TABLES, SAMPLER_U
 struct sampler_control {
   uint32_t on;
   uint32_t counts;                /* 0 or 1: which of the two maps is counted into */
+  uint32_t is_behind;             /* the reader holds much that is not looked at yet: no more copies of stacks */
+  uint32_t unused;
 };
 
 enum sampler_record_type {
@@ -167,7 +161,7 @@ struct sampler_stack {
   uint32_t user, kernel;
   uint32_t end;                   /* enum sampler_end */
   uint32_t unused;
-  uint64_t seen_ns;               /* of the mappings that the walk went by; 0: none were told */
+  uint64_t seen_ns;               /* the mappings that the walk went by are as of then */
   uint64_t addresses[SAMPLER_MAX_DEPTH + SAMPLER_MAX_KERNEL + 1];
 };
 
@@ -219,8 +213,7 @@ enum sampler_counter {
   SAMPLER_PROCESSES_FULL,
   SAMPLER_WAITS_FULL,
   SAMPLER_SNAPSHOTS_OVER_BUDGET,
-  SAMPLER_FIND_VMA_BUSY,
-  SAMPLER_LEARNED,
+  SAMPLER_LOOKED_UP,
   SAMPLER_UNTRACED_SWITCHES,
   SAMPLER_SAMPLES,
   SAMPLER_COUNTERS

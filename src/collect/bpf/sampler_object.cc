@@ -122,6 +122,8 @@ void SamplerObject::fit_to_settings() {
   shrink(settings_.count_only, {"counts_0", "counts_1"});
   shrink(settings_.off_cpu, {"waits"});
   shrink(settings_.filter == SAMPLER_TASKS, {"tasks"});
+  uint32_t cpus = static_cast<uint32_t>(std::clamp(libbpf_num_possible_cpus(), 1, SAMPLER_MAX_CPUS));
+  bpf_map__set_max_entries(bpf_object__find_map_by_name(object_, "scratches"), cpus * SAMPLER_SLOTS);
 }
 
 int SamplerObject::map_fd(const char* name) const { return bpf_object__find_map_fd_by_name(object_, name); }
@@ -141,13 +143,14 @@ Result<void> SamplerObject::map_tables() {
                SAMPLER_MAX_MAPPINGS};
   sent_ = {static_cast<uint64_t*>(TRY(map_memory(map_fd("sent"), SAMPLER_SENT_SLOTS * sizeof(uint64_t)))), SAMPLER_SENT_SLOTS};
   control_ = static_cast<sampler_control*>(TRY(map_memory(map_fd(".data.control"), static_cast<size_t>(sysconf(_SC_PAGESIZE)))));
+  ring_reader_.tell_behind_in(&control_->is_behind);
   return {};
 }
 
 SamplerObject::~SamplerObject() {
   detach_samplers();
+  ring_reader_.stop();
   for (bpf_link* link : tracepoints_) bpf_link__destroy(link);
-  if (reader_) ring_buffer__free(reader_);
   for (const Region& region : regions_) munmap(region.address, region.bytes);
   if (object_) bpf_object__close(object_);
 }
@@ -203,26 +206,11 @@ Result<void> SamplerObject::add_rings(std::span<const int> cpus) {
     uint32_t key = static_cast<uint32_t>(cpu);
     int value = map.get();
     if (bpf_map_update_elem(map_fd("rings"), &key, &value, BPF_ANY) != 0) return bpf_failure("installing a ring buffer", errno);
-    if (!reader_) reader_ = ring_buffer__new(map.get(), &on_ring_record, this, nullptr);
-    else if (ring_buffer__add(reader_, map.get(), &on_ring_record, this) != 0) return bpf_failure("mapping a ring buffer", errno);
-    if (!reader_) return bpf_failure("mapping a ring buffer", errno);
+    TRY(ring_reader_.add(map.get()));
     ring_maps_.push_back(std::move(map));
     ring_cpus_.push_back(cpu);
   }
   return {};
-}
-
-int SamplerObject::wait_fd() const { return reader_ ? ring_buffer__epoll_fd(reader_) : -1; }
-
-int SamplerObject::on_ring_record(void* self, void* data, size_t size) {
-  (*static_cast<SamplerObject*>(self)->on_record_)({static_cast<const std::byte*>(data), size});
-  return 0;
-}
-
-void SamplerObject::read_rings(const OnRecord& on_record) {
-  on_record_ = &on_record;
-  if (reader_) ring_buffer__consume(reader_);
-  on_record_ = nullptr;
 }
 
 std::array<uint64_t, SAMPLER_COUNTERS> SamplerObject::counters() const {

@@ -9,9 +9,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/fd.h"
+#include "collect/bpf/ring_reader.h"
 #include "collect/bpf/sampler_bytes.h"
 #include "collect/bpf/sampler_maps.h"
 
@@ -19,7 +21,6 @@ struct bpf_object;
 struct bpf_link;
 struct bpf_map;
 struct bpf_program;
-struct ring_buffer;
 
 namespace cprof::collect {
 
@@ -39,11 +40,9 @@ class SamplerObject final : public SamplerMaps {
 
   // A ring for each of these CPUs that has none yet.
   Result<void> add_rings(std::span<const int> cpus);
+  RingReader& rings() { return ring_reader_; }
   // Why it is not the full variant, in the kernel's words; empty when it is.
   const std::string& full_refused() const { return full_refused_; }
-  int wait_fd() const;                           // readable when a ring wants to be read at once
-  using OnRecord = std::function<void(std::span<const std::byte>)>;
-  void read_rings(const OnRecord& on_record);
 
   std::array<uint64_t, SAMPLER_COUNTERS> counters() const;   // over all CPUs
   // Gives what was counted into the map that has been out of use since the last call, and lets the other take its place:
@@ -76,7 +75,6 @@ class SamplerObject final : public SamplerMaps {
   Result<void*> map_memory(int fd, size_t bytes);
   int map_fd(const char* name) const;
   Result<void> attach(const char* program);
-  static int on_ring_record(void* self, void* data, size_t size);
 
   bpf_object* object_ = nullptr;
   sampler_settings settings_{};
@@ -90,8 +88,7 @@ class SamplerObject final : public SamplerMaps {
   std::span<sampler_module> modules_;
   std::span<sampler_mapping> mappings_;
   std::span<uint64_t> sent_;
-  ring_buffer* reader_ = nullptr;
-  const OnRecord* on_record_ = nullptr;
+  RingReader ring_reader_;
 };
 
 }  // namespace cprof::collect

@@ -34,10 +34,7 @@ SAMPLER_INLINE void begin_walk(struct scratch *scratch, struct task_struct *task
   walk->context = slot;
   walk->max_depth = settings.max_depth;
   walk->hash = walk_mix(walk_mix(pid + 1, FIELD(task, group_leader, start_boottime)), FIELD(task, self_exec_id));
-  scratch->image = walk->hash;
-  scratch->seen_ns = 0;
-  scratch->pid = pid;
-  scratch->has_looked = 0;
+  scratch->seen_ns = scratch->sample.header.time_ns;  /* what is not told is looked up now */
   if (!process) return;
   scratch->seen_ns = process->seen_ns;
   walk->first = process->first;
@@ -50,6 +47,28 @@ SAMPLER_INLINE void walk_frame_pointers(struct scratch *scratch, void *context) 
   long bytes = bpf_get_stack(context, scratch->stack.addresses, SAMPLER_MAX_KERNEL * sizeof(uint64_t), BPF_F_USER_STACK);
   scratch->walk.end = SAMPLER_END_UNKNOWN;
   if (bytes > 0) scratch->walk.depth = (uint32_t)bytes / sizeof(uint64_t);
+}
+
+SAMPLER_INLINE void end_in_exec(struct user_walk *walk) {
+  walk->end = SAMPLER_END_EXEC;
+  walk->depth = 0;
+  walk->wants_snapshot = 0;
+}
+
+/* Inside exec the memory is first the old image's, as the registers are; then it is the new one's and the registers are
+ * not; when it is filled, where its code ends is noted and the registers follow. What was told may be of either. 0: there
+ * is nothing to walk by. */
+SAMPLER_INLINE int begin_in_exec(struct scratch *scratch, struct task_struct *task) {
+  scratch->walk.count = 0;
+  scratch->seen_ns = scratch->sample.header.time_ns;
+  if (FIELD(task, mm, end_code)) {
+    if (can_look_up()) return 1;
+    scratch->walk.end = SAMPLER_END_EXEC;
+    scratch->walk.wants_snapshot = 1;
+    return 0;
+  }
+  end_in_exec(&scratch->walk);
+  return 0;
 }
 
 /* Needs begin_walk(). */
@@ -70,13 +89,10 @@ SAMPLER_INLINE void walk_user(struct scratch *scratch, struct task_struct *task,
     walk->end = SAMPLER_END_UNSUPPORTED_ABI;
     return;
   }
-  /* Inside exec the registers may be the old image's and the memory the new one's. */
-  if (is_in_execve(task)) {
-    walk->end = SAMPLER_END_EXEC;
-    walk->wants_snapshot = 1;
-    return;
-  }
+  int in_exec = is_in_execve(task);
+  if (in_exec && !begin_in_exec(scratch, task)) return;
   walk_frames(slot);
+  if (in_exec && walk->depth <= 1 && walk->end != SAMPLER_END_COMPLETE) end_in_exec(walk);
 }
 
 SAMPLER_INLINE void walk_kernel(struct scratch *scratch, void *context, uint64_t skip) {
@@ -162,14 +178,15 @@ SAMPLER_INLINE uint64_t define_stack(struct scratch *scratch, void *ring, uint32
   return id;
 }
 
-/* They leave half of the ring to what is small. */
+/* What was used is forgiven as time goes by. They leave half of the ring to what is small. */
 SAMPLER_INLINE int take_budget(struct scratch *scratch, void *ring) {
-  uint64_t now = scratch->sample.header.time_ns;
-  if (now - scratch->budget_start > 1000000000ull) {
-    scratch->budget_start = now;
-    scratch->budget_used = 0;
+  uint64_t seconds = (scratch->sample.header.time_ns - scratch->budget_start) / 1000000000ull;
+  if (seconds) {
+    uint64_t forgiven = seconds * SAMPLER_SNAPSHOTS_PER_SECOND;
+    scratch->budget_start += seconds * 1000000000ull;
+    scratch->budget_used = scratch->budget_used > forgiven ? scratch->budget_used - (uint32_t)forgiven : 0;
   }
-  if (scratch->budget_used < SAMPLER_SNAPSHOTS_PER_SECOND && !is_half_full(ring)) {
+  if (scratch->budget_used < SAMPLER_SNAPSHOTS_AT_ONCE && !control.is_behind && !holds_more(ring, settings.ring_bytes / 2)) {
     scratch->budget_used++;
     return 1;
   }
@@ -203,7 +220,8 @@ SAMPLER_INLINE uint32_t copy_stack(struct sampler_snapshot *snapshot, uint64_t s
 /* The walk could not do it: user space can. skip: kernel frames. 0: it was not needed, or not written. */
 SAMPLER_INLINE int send_snapshot(struct scratch *scratch, void *context, void *ring, uint32_t slot, uint64_t skip) {
   if (!scratch->walk.wants_snapshot || !settings.snapshots || !take_budget(scratch, ring)) return 0;
-  struct sampler_snapshot *snapshot = bpf_map_lookup_elem(&snapshots, &slot);
+  uint32_t slot_of_cpu = slot % SLOTS;
+  struct sampler_snapshot *snapshot = bpf_map_lookup_elem(&snapshots, &slot_of_cpu);
   if (!snapshot) return 0;
   snapshot->sample = scratch->sample;
   snapshot->sample.header.type = SAMPLER_SNAPSHOT;

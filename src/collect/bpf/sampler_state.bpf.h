@@ -62,7 +62,6 @@ HASH_OF(processes, SAMPLER_MAX_PROCESSES, uint32_t, struct sampler_process);
 HASH_OF(execs, SAMPLER_MAX_PROCESSES, uint32_t, uint64_t);
 HASH_OF(tasks, SAMPLER_MAX_TASKS, uint32_t, struct sampler_task);
 HASH_OF(files, SAMPLER_MAX_MODULES, struct sampler_file_key, uint32_t);
-HASH_OF(learned, SAMPLER_LEARNING_PROCESSES, uint32_t, struct sampler_learned);
 HASH_OF(counts_0, SAMPLER_MAX_COUNTS, struct sampler_count_key, struct sampler_count);
 HASH_OF(counts_1, SAMPLER_MAX_COUNTS, struct sampler_count_key, struct sampler_count);
 HASH_OF(waits, SAMPLER_MAX_TASKS, uint32_t, struct sampler_wait);

@@ -32,20 +32,27 @@ SAMPLER_INLINE int walk_read(void *context, uint64_t address, uint64_t *value) {
 #endif
 #include "collect/bpf/user_walk.h"
 
+/* A search in the kernel's tree of mappings. */
+struct vma_search {
+  uint64_t address;
+  uint64_t node;                        /* as the tree names it: its place, and in the low bits its kind */
+  uint64_t vma;                         /* what the leaf has for the address; 0: nothing */
+  uint64_t vma_at;                      /* where the leaf has it; 0: no leaf was reached */
+  uint64_t words[32];                   /* the node */
+};
+
 /* on_switch may be interrupted by on_sample: each has its own. */
-enum slot { SLOT_SAMPLE = 0, SLOT_SWITCH, SLOTS };
+enum slot { SLOT_SAMPLE = 0, SLOT_SWITCH, SLOTS = SAMPLER_SLOTS };
 
 struct scratch {
   struct user_walk walk;                /* first: walk_learn finds the rest by it */
-  uint64_t image;                       /* of the process, as sampler_learned has it */
   uint64_t seen_ns;                     /* what user space has told of the process is as new as this */
-  uint32_t pid;
-  uint32_t has_looked;                  /* bpf_find_vma works once in a program's run */
   struct pt_regs registers;             /* where they cannot be read in their place */
   struct sampler_sample sample;
   uint64_t budget_start;
   uint32_t budget_used;
   uint32_t unused;
+  struct vma_search search;
   struct sampler_stack stack;
 };
 
@@ -57,9 +64,18 @@ struct scratch {
     __type(value, type_of_value); \
   } name SEC(".maps")
 
-PERCPU_OF(scratches, SLOTS, struct scratch);
+/* One for each slot of each CPU (place_of); user space makes it as long as there are CPUs. The value of a per-CPU map could
+ * not be so large. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, SLOTS);
+  __type(key, uint32_t);
+  __type(value, struct scratch);
+} scratches SEC(".maps");
+
+SAMPLER_INLINE uint32_t place_of(enum slot slot) { return bpf_get_smp_processor_id() * SLOTS + slot; }
+
 PERCPU_OF(snapshots, SLOTS, struct sampler_snapshot);
-PERCPU_OF(learning, SLOTS, struct sampler_learned);
 PERCPU_OF(own_stack, 1, uint64_t);
 PERCPU_OF(counters, SAMPLER_COUNTERS, uint64_t);
 
@@ -83,13 +99,13 @@ SAMPLER_INLINE void *ring_of_this_cpu(void) {
   return ring;
 }
 
-SAMPLER_INLINE int is_half_full(void *ring) {
-  return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > settings.ring_bytes / 2;
+SAMPLER_INLINE int holds_more(void *ring, uint64_t bytes) {
+  return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > bytes;
 }
 
-/* Readers look by the clock; they are woken when the ring runs full, and when somebody waits for an answer. */
+/* Readers look by the clock; they are woken when the ring fills, and when somebody waits for an answer. */
 SAMPLER_INLINE uint64_t wakeup_for(void *ring) {
-  return is_half_full(ring) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+  return holds_more(ring, settings.ring_bytes / 4) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
 static void walk_want_module(struct user_walk *walk, uint32_t index) {
@@ -105,7 +121,9 @@ static void walk_want_module(struct user_walk *walk, uint32_t index) {
 
 #ifdef SAMPLER_FOR_5_10
 
-/* No bpf_find_vma: user space unwinds what it has not told of yet. */
+/* User space unwinds what it has not told of yet. */
+SAMPLER_INLINE int can_look_up(void) { return 0; }
+
 static int walk_learn(struct user_walk *walk, uint64_t pc) {
   (void)walk, (void)pc;
   return 0;
@@ -113,88 +131,12 @@ static int walk_learn(struct user_walk *walk, uint64_t pc) {
 
 #else
 
-struct found_code {
-  uint64_t start, end, offset;
-  struct sampler_file_key file;
-  uint32_t is_code;
-  uint32_t unused;
-};
+#include "collect/bpf/sampler_vma.bpf.h"
 
-static long note_vma(struct task_struct *task, struct vm_area_struct *vma, void *context) {
-  (void)task;
-  struct found_code *found = context;
-  found->start = vma->vm_start;
-  found->end = vma->vm_end;
-  found->offset = vma->vm_pgoff << CP_PAGE_BITS;
-  found->is_code = (vma->vm_flags & CPROF_VM_EXEC) != 0;
-  struct file *file = vma->vm_file;
-  if (!file) return 0;
-  found->file.inode = file->f_inode->i_ino;
-  found->file.device = file->f_inode->i_sb->s_dev;
-  return 0;
-}
-
-SAMPLER_INLINE int is_valid(const struct sampler_learned *known, const struct scratch *scratch) {
-  return known && known->image == scratch->image && known->last_ns > scratch->seen_ns;
-}
-
-SAMPLER_INLINE int recall(struct scratch *scratch, uint64_t pc) {
-  const struct sampler_learned *known = bpf_map_lookup_elem(&learned, &scratch->pid);
-  if (!is_valid(known, scratch)) return 0;
-  for (uint32_t i = 0; i < SAMPLER_MAX_LEARNED; i++) {
-    if (i >= known->count) break;
-    if (!walk_is_in(&known->mappings[i], pc)) continue;
-    scratch->walk.found = known->mappings[i];
-    return 1;
-  }
-  return 0;
-}
-
-/* The whole value is replaced at once, so that no reader sees half of it. */
-SAMPLER_INLINE void remember(struct scratch *scratch, uint32_t slot) {
-  struct sampler_learned *fresh = bpf_map_lookup_elem(&learning, &slot);
-  const struct sampler_learned *known = bpf_map_lookup_elem(&learned, &scratch->pid);
-  if (!fresh) return;
-  if (is_valid(known, scratch)) *fresh = *known;
-  else fresh->count = 0;
-  fresh->image = scratch->image;
-  fresh->last_ns = bpf_ktime_get_ns();
-  uint32_t place = fresh->count;
-  if (place >= SAMPLER_MAX_LEARNED) return;
-  fresh->mappings[place] = scratch->walk.found;
-  fresh->count = place + 1;
-  if (bpf_map_update_elem(&learned, &scratch->pid, fresh, BPF_ANY) == 0) count(SAMPLER_LEARNED);
-}
-
-/* A global function, as three places call it. 1: walk.found holds the mapping. */
-__attribute__((noinline)) int learn_mapping(uint32_t slot, uint64_t pc) {
-  struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
-  if (!scratch) return 0;
-  if (recall(scratch, pc)) return 1;
-  if (scratch->has_looked) return 0;
-  scratch->has_looked = 1;
-  struct found_code found = {};
-  long error = bpf_find_vma(current_task(), pc, note_vma, &found, 0);
-  if (error == -16) count(SAMPLER_FIND_VMA_BUSY);  /* EBUSY */
-  if (error && error != -2) return 0;              /* ENOENT: nothing is there */
-  if (error || !found.is_code) {
-    scratch->walk.surely_unmapped = 1;
-    return 0;
-  }
-  const uint32_t *module = found.file.inode ? bpf_map_lookup_elem(&files, &found.file) : 0;
-  if (!module) return 0;
-  struct sampler_mapping *mapping = &scratch->walk.found;
-  mapping->start = found.start;
-  mapping->end = found.end;
-  mapping->bias = found.start - found.offset;
-  mapping->module = *module;
-  mapping->flags = 0;
-  remember(scratch, slot);
-  return 1;
-}
+SAMPLER_INLINE int can_look_up(void) { return settings.learn; }
 
 static int walk_learn(struct user_walk *walk, uint64_t pc) {
-  return settings.learn ? learn_mapping(walk->context, pc) : 0;
+  return can_look_up() ? look_up_mapping(walk->context, pc) : 0;
 }
 
 #endif
@@ -207,9 +149,18 @@ __attribute__((noinline)) int walk_frame(uint32_t slot) {
 
 #ifdef SAMPLER_FOR_5_10
 
+#define WALK_ROUND 64
+
+/* In rounds, since the verifier follows loops, each turn and each way out of it. 1: done. */
+__attribute__((noinline)) int walk_round(uint32_t slot) {
+  for (int i = 0; i < WALK_ROUND; i++)
+    if (walk_frame(slot)) return 1;
+  return 0;
+}
+
 SAMPLER_INLINE void walk_frames(uint32_t slot) {
-  for (int i = 0; i < SAMPLER_MAX_DEPTH + 1; i++)
-    if (walk_frame(slot)) break;
+  for (int i = 0; i < SAMPLER_MAX_DEPTH / WALK_ROUND + 1; i++)
+    if (walk_round(slot)) break;
 }
 
 #else

@@ -72,7 +72,7 @@ Outcome walk_from(const unwind::RegisterSet& registers, uint32_t max_depth = SAM
   walk.pc = registers.value[16];
   walk.sp = registers.value[7];
   walk.fp = registers.value[6];
-  for (int step = 0; step < 2000 && !walk_advance(&walk, frames); step++) {}
+  for (int step = 0; step <= SAMPLER_MAX_DEPTH && !walk_advance(&walk, frames); step++) {}
   return {{frames, frames + walk.depth}, walk.end, walk.wants_snapshot != 0};
 }
 
@@ -162,7 +162,7 @@ TEST(UserWalk, MaxDepthKeepsTheLeafSide) {
   EXPECT_EQ(g_both.walked.frames.size(), 32u);
   expect_equal();
   g_max_depth = SAMPLER_MAX_DEPTH;
-  recurse(1500);
+  recurse(SAMPLER_MAX_DEPTH + 400);
   EXPECT_EQ(g_both.walked.end, SAMPLER_END_MAX_DEPTH);
   EXPECT_EQ(g_both.walked.frames.size(), size_t{SAMPLER_MAX_DEPTH});
 }
