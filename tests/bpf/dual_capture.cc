@@ -122,7 +122,7 @@ class Sink : public event::EventSink {
   Diagnostics diagnostics_;
   pipeline::Options options_;
   space::Tracker tracker_;
-  pipeline::Modules modules_{diagnostics_};
+  pipeline::Modules modules_{diagnostics_, options_.sources, false};
   pipeline::UserStackReader reader_{event::Arch::kX86_64, options_, modules_, tracker_, diagnostics_};
 };
 
