@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 
@@ -17,13 +18,12 @@ constexpr const char* kDefaultOutput = "profile.cprof";
 // What record promises for later versions: each is refused by name, never ignored.
 struct Planned {
   std::string container;
-  bool view = false;
 };
 
 struct RecordArguments {
   std::vector<int32_t> pids, tids;
   std::string name, cgroup, cpus, freq, backend = "auto", unwind = "auto", stack_size = "auto", raw_path;
-  bool all = false, no_kernel = false, no_inherit = false, no_symbolize = false, off_cpu = false, ignored_g = false, quiet = false;
+  bool all = false, no_kernel = false, no_inherit = false, no_symbolize = false, off_cpu = false, ignored_g = false, quiet = false, view = false;
   std::string max_size;
   uint64_t period = 0, max_depth = 4096, rotate = 0;
   double duration = 0, delay = 0, window = 0;
@@ -77,14 +77,13 @@ void add_output_options(CLI::App& app, RecordArguments& a) {
   app.add_option("--overwrite-window", a.window,
                  "keep the last SECONDS only, in memory that does not grow; SIGUSR2 writes them to NAME.0.EXT, "
                  "NAME.1.EXT, ... and recording goes on; at the end the last ones are written to NAME.EXT");
-  app.add_flag("--view", a.planned.view, "not supported yet");
+  app.add_flag("--view", a.view, "open the page with what was recorded");
   app.add_flag("-q,--quiet", a.quiet, "no summary");
 }
 
 Result<void> refuse_planned(const RecordArguments& a) {
   const std::pair<bool, const char*> planned[] = {
       {!a.planned.container.empty(), "--container (use --cgroup PATH)"},
-      {a.planned.view, "--view"},
   };
   for (auto [given, name] : planned)
     if (given) return fail(fmt::format("{}: not supported yet", name));
@@ -186,6 +185,12 @@ Result<void> check_metric(const RecordArguments& a) {
   return fail(fmt::format("--metric {}: not among the events that are recorded; name it with -e", metric));
 }
 
+// The first that can be opened again.
+const session::Output* readable_output(const std::vector<session::Output>& outputs) {
+  const auto found = std::ranges::find_if(outputs, [](const session::Output& o) { return o.path != "-" && o.format->read; });
+  return found == outputs.end() ? nullptr : &*found;
+}
+
 Result<session::RecordOptions> to_session(RecordArguments& a) {
   session::RecordOptions options;
   TRY(refuse_planned(a));
@@ -216,6 +221,7 @@ Result<session::RecordOptions> to_session(RecordArguments& a) {
   if (a.output.paths.empty()) a.output.paths.push_back(kDefaultOutput);
   options.outputs = TRY(a.output.outputs());
   options.write = a.output.write_options();
+  if (a.view && !readable_output(options.outputs)) return fail("--view: needs an output that cprof can open again, such as -o app.cprof");
   return options;
 }
 
@@ -233,6 +239,8 @@ int finish(const session::Recorded& recorded, const session::RecordOptions& opti
   }
   if (recorded.collection_error) return fail_with(*recorded.collection_error);
   if (!written) return fail_with(written.error());
+  if (a.view)
+    if (const int status = view_main({readable_output(recorded.outputs)->path}); status != kDone) return status;
   return options.target.command.empty() ? kDone : recorded.command_status;
 }
 

@@ -57,7 +57,9 @@ Result<void> view(const ViewArguments& a) {
   options.nonce = serve::Gate::new_token();
 
   std::unique_ptr<serve::App> app;
-  serve::ServerOptions server_options{.port = a.port, .page_nonce = options.nonce};
+  serve::ServerOptions server_options;
+  server_options.port = a.port;
+  server_options.page_nonce = options.nonce;
   server_options.refuse = [&](const serve::Request& request) { return app->refusal(request); };
   auto server = TRY(serve::Server::listen(server_options, [&](const serve::Request& request) { return app->handle(request); }));
   app = std::make_unique<serve::App>(serve::Gate(serve::Gate::new_token(), server->port()), std::move(options));

@@ -8,7 +8,7 @@ Requires: nm and the test program nofp_gcc for what needs symbols; no privileges
 # covers: report --input-format --summary --top --tree --granularity --weight --metric --rows --depth --min-percent
 # covers: convert --kallsyms
 # covers: report --kallsyms --peek --list --demangle --no-inline
-# covers: record --rotate --max-size --overwrite-window --view --container --backend --freq --count
+# covers: record --rotate --max-size --overwrite-window --container --backend --freq --count
 
 import os
 import re
@@ -44,8 +44,7 @@ class Options(harness.Live):
 
 class NotYet(Options):
     def test_options_of_record_for_later(self):
-        for option in (["--view"],):
-            self.assert_refused("record", *option, "--", "true", saying="not supported yet")
+        self.assert_refused("record", "--view", "-o", "x.svg", "--", "true", saying="--view: needs an output")
         self.assert_refused("record", "--container", "web", saying="not supported yet")
         self.assert_no_leftovers()
 

@@ -8,12 +8,15 @@ Requires: root or CAP_PERFMON, perf_event_open; --cgroup needs root and a cgroup
 # covers: record --max-depth --no-kernel --no-inherit --no-symbolize --output --format --weight --metric --by
 # covers: record --folded-style --demangle --no-inline --save-raw --quiet
 
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 import unittest
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import harness
@@ -230,6 +233,20 @@ class Outputs(Options):
         self.run_of("shares", "-q")
         self.assertEqual(self.done.stderr, "")
         self.assertGreater(self.folded().total, 100)
+
+    def test_view(self):
+        """The page comes up with what was recorded, and Ctrl-C ends it with the command's status."""
+        # covers: record --view
+        process = subprocess.Popen([harness.CPROF, "record", "--view", "-o", self.path("out.cprof"), "--", "sh", "-c",
+                                    f"{harness.program('shares')} 0.4; exit 3"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "DISPLAY": "", "BROWSER": ""})
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        address = process.stdout.readline().decode().strip()
+        with urllib.request.urlopen(f"{address}api/files", timeout=60) as answer:
+            self.assertEqual(json.load(answer), [{"name": self.path("out.cprof")}])
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 3)
 
     def test_save_raw(self):
         live = self.run_of("shares", "--save-raw", self.path("raw.data"))
