@@ -291,7 +291,7 @@ class Summary {
     }
     if (readable.empty() && trace.empty()) return;
     out_ += '\n';
-    if (!readable.empty()) return line("next", fmt::format("cprof view {0}   or   cprof report {0}", quoted(readable)));
+    if (!readable.empty()) return line("next", fmt::format("cprof view {0}, or cprof report {0}", quoted(readable)));
     line("next", fmt::format("open {} in https://ui.perfetto.dev", quoted(trace)));
   }
 

@@ -83,7 +83,7 @@ TEST_F(ReportView, SummaryOfAWholeRun) {
   EXPECT_TRUE(has(text, "frames unnamed:   0.0 % (0 of 200)\n"));
   EXPECT_TRUE(has(text, "   60.0 %    60.0 %  work  app\n"));
   EXPECT_TRUE(has(text, "hottest functions, by samples of cpu-clock"));
-  EXPECT_TRUE(has(text, "next:             cprof view 'my out.folded'   or   cprof report 'my out.folded'\n"));
+  EXPECT_TRUE(has(text, "next:             cprof view 'my out.folded', or cprof report 'my out.folded'\n"));
   EXPECT_FALSE(has(text, "cost:"));
   expect_fits(text, 100);
 }

@@ -96,9 +96,9 @@ class Inputs(Formats):
         self.assertEqual(self.lines_of(FIREFOX), ["app;main 1", "app;main;work 1"])
         self.assertEqual(self.lines_of(CALLGRIND), ["app;main 30", "app;main;f 100", "app;main;f;g 300", "app;main;g 400"])
         self.assertEqual(self.lines_of(cpu + b"00400000-00500000 r-xp 00000000 08:01 7 /bin/app\n"),
-                         ["[app+0x200];[app+0x100] 2", "[app+0x300];[app+0x100] 1"])
+                         ["[app+0x1ff];[app+0x100] 2", "[app+0x2ff];[app+0x100] 1"])
         self.assertEqual(self.lines_of("heap profile: 2: 64 [ 9: 640] @ heapprofile\n2: 64 [ 9: 640] @ 0x10 0x20\n"),
-                         ["[0x20];[0x10] 64"])
+                         ["[0x1f];[0xf] 64"])
 
     def test_packed_as_well(self):
         self.assertEqual(self.lines_of(gzip.compress(json.dumps(FIREFOX).encode())), ["app;main 1", "app;main;work 1"])

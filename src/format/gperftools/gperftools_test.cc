@@ -164,7 +164,7 @@ TEST(Gperftools, NamesInFront) {
   const std::string names = "--- symbol\nbinary=/bin/app\n0x0000000000400100 leaf--outer\n0x400300 main\n---\n";
   auto cpu = read_bytes(gperftools_format(), names + "--- profile\n" + cpu_file(8, false));
   ASSERT_TRUE(cpu) << cpu.error().message;
-  EXPECT_NE(dump(*cpu).find("main@0:;[bin+0x200]@0:;outer@0:;leaf@0:; samples/count=3"), std::string::npos)
+  EXPECT_NE(dump(*cpu).find("main@0:;[bin+0x1ff]@0:;outer@0:;leaf@0:; samples/count=3"), std::string::npos)
       << dump(*cpu);
   auto heap = read_bytes(gperftools_format(),
                          names + "--- heap\nheap profile: 1: 8 [1: 8] @ heapprofile\n1: 8 [1: 8] @ 0x400100 0x400300\n");
