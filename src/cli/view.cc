@@ -88,7 +88,8 @@ int view_main(std::vector<std::string> arguments) {
   app.add_option("--input-format", a.input_format, "input format by name, over what its bytes say");
   app.add_option("--port", a.port, "port on loopback; 0: any free one")->capture_default_str();
   app.add_flag("--no-browser", a.no_browser, "only print the address");
-  app.add_option("--source-path", a.source_roots, "folder to look for source files in, before where the debug info says; repeatable");
+  app.add_option("--source-path", a.source_roots, "folder to look for source files in, before where the debug info says; repeatable")
+      ->allow_extra_args(false);
   a.naming.add_to(app);
   a.naming.add_elsewhere_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;
