@@ -99,12 +99,12 @@ class Frames(Bpf):
         # Where it is shorter it says so: snapshots are bounded, and a machine full of JIT code has no tables.
         self.assertLess(counts["bpf-shorter"], 0.1 * counts["pairs"])
 
-
     def test_the_programs_for_older_kernels(self):
         """The same text with a bounded loop, and tasks read otherwise: chosen before 5.17, and right here, too."""
         for name in ("nofp_gcc", "nofp_static_pie", "plt_lazy", "altstack", "exceptions", "nest200"):
             with self.subTest(name):
-                counts, text = self.dual("--for-5.10", harness.program(name), "1.5", least=50)
+                counts, text = self.capture("--for-5.10", harness.program(name), "1.5")
+                self.assertGreater(counts["pairs"], 50, text[-2000:])
                 agree = counts["equal"] + counts["bpf-longer"]
                 self.assertGreaterEqual(agree, 0.999 * counts["pairs"] - 1, text[-4000:])
 
