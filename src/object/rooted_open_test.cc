@@ -53,6 +53,7 @@ TEST_P(RootedOpen, FollowsLinksInsideTheRoot) {
   }
 }
 
+// verifies: H4
 TEST_P(RootedOpen, NeverLeavesTheRoot) {
   EXPECT_EQ(resolve("/escape").text, "inside");
   EXPECT_EQ(resolve("/../../outside").text, "inside");

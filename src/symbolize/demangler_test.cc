@@ -18,6 +18,7 @@ std::string brief(std::string_view name) { return std::string(Demangler(Demangle
 
 std::string numbered(std::string_view name) { return std::to_string(name.size()) + std::string(name); }
 
+// verifies: A9
 TEST(Demangler, CppNames) {
   EXPECT_EQ(full("_ZNSt6vectorIiSaIiEE9push_backERKi"),
             "std::vector<int, std::allocator<int>>::push_back(int const&)");
@@ -56,6 +57,7 @@ TEST(Demangler, StyleNoneAndTheCache) {
   EXPECT_EQ(first.data(), demangler.demangle("_Z1fv").data());
 }
 
+// verifies: A9
 TEST(Demangler, RustLegacy) {
   EXPECT_EQ(full("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
   EXPECT_EQ(full("_ZN4core3fmt5write17h0123456789abcdefE.llvm.1234"), "core::fmt::write");
@@ -65,6 +67,7 @@ TEST(Demangler, RustLegacy) {
   EXPECT_EQ(full("_ZN3app17hello_is_no_hash_E"), "app::hello_is_no_hash_");
 }
 
+// verifies: A9
 TEST(Demangler, RustV0AgreesWithLlvm) {
   const char* names[] = {
       "_RNvCs1234_3app4main",

@@ -1,4 +1,5 @@
 """cprof view: the server's answers over real sockets, and what it refuses."""
+# verifies: D6
 import gzip
 import http.client
 import json

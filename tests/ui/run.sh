@@ -1,5 +1,6 @@
 #!/bin/bash
 # The page's tests: unit (types and pure functions), fresh (the built page in the tree is what ui/ builds), page (a browser).
+# verifies: D6
 # Usage: run.sh KIND CPROF OUTPUT_DIR. Exit status 77: this machine lacks what they need.
 set -euo pipefail
 kind=$1 cprof=$2 out=$3

@@ -32,6 +32,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+// verifies: CL6
 TEST(FoldedWriter, PlainNamesAndCounts) {
   EXPECT_EQ(written(example_recording()),
             "app;[unknown] 1\n"
@@ -103,6 +104,7 @@ TEST(FoldedWriter, LinesAreSortedByTheirBytes) {
   EXPECT_TRUE(std::ranges::is_sorted(lines));
 }
 
+// verifies: CL6
 TEST(FoldedWriter, EveryLineHasAProcessAndAFrame) {
   auto profile = read_bytes(folded_format(), "main 5\nmain;f 2\n");
   ASSERT_TRUE(profile);

@@ -43,6 +43,7 @@ void expect_same_slices(const Profile& profile, const TraceDecoder& trace) {
   EXPECT_EQ(decoded_length, length);
 }
 
+// verifies: A8
 TEST(Pftrace, KeepsTheImportersRules) {
   const Profile profile = example_recording();
   TraceDecoder trace = decoded(profile);
@@ -144,6 +145,7 @@ TEST(Pftrace, ReusedThreadIdsShareATrack) {
   EXPECT_EQ(decoded(r.builder.take()).samples.size(), 2u);
 }
 
+// verifies: D4
 TEST(Pftrace, UntimedProfilesAreRefused) {
   ProfileBuilder builder;
   builder.add_metric("samples", "count");

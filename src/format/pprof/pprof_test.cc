@@ -161,6 +161,7 @@ TEST(PprofWriter, RecordingHasThreeValues) {
   EXPECT_EQ(file.duration_nanos, 100'000'000);
 }
 
+// verifies: D2
 TEST(PprofWriter, InlinedLinesAreInnermostFirst) {
   const Parsed file = parsed(written(example_recording()));
   std::vector<std::string_view> names;
@@ -229,6 +230,7 @@ TEST(Pprof, FoldedStacksSurvive) {
   EXPECT_EQ(folded(*back), stacks);
 }
 
+// verifies: D2
 TEST(Pprof, UnsymbolizedLocationsKeepTheirAddresses) {
   Recording r;
   auto a = r.code(0x10, {}, false), b = r.code(0x20, {}, false), c = r.code(0x30, {}, true);
@@ -344,6 +346,7 @@ TEST(PprofReader, DropsInlinedLines) {
   EXPECT_EQ(folded(*read_bytes(pprof_format(), f.bytes())), "main;work 1\n");
 }
 
+// verifies: D2
 TEST(PprofReader, LabelsAndRun) {
   File f;
   std::string labels;
@@ -387,6 +390,7 @@ TEST(PprofReader, TruncationIsOneLineWithTheByte) {
   EXPECT_EQ(error_of(""), "test-input: the file is empty");
 }
 
+// verifies: D1
 TEST(PprofSniff, ByItsMessage) {
   EXPECT_TRUE(sniff_pprof(as_span(written(example_recording()))));
   EXPECT_FALSE(sniff_pprof(as_span("")));
