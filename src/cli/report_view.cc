@@ -103,7 +103,7 @@ class Summary {
       text += fmt::format(" at {:.0f} Hz", 1e9 / static_cast<double>(p_.run.sampling_interval_ns));
     if (p_.run.end_ns > p_.run.start_ns)
       text += fmt::format(" in {}", duration_text(static_cast<double>(p_.run.end_ns - p_.run.start_ns)));
-    if (!p_.timed()) text += ", counted without times";
+    if (!p_.timed() && !p_.aggregates.empty()) text += ", counted without times";
     text += fmt::format("; {}, {}", count_of(p_.threads.size(), "thread", "threads"),
                         count_of(p_.processes.size(), "process", "processes"));
     line("samples", text);

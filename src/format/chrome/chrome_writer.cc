@@ -431,7 +431,7 @@ class ChromeWriter {
 }  // namespace
 
 Result<void> write_chrome(const Profile& profile, OutputFile& out, const WriteOptions& options) {
-  if (!profile.timed() && profile.slices.empty() && profile.marks.empty() && profile.counters.empty())
+  if (!profile.is_timeline())
     return fail(fmt::format("{}: this profile has no times, and a Chrome trace is a timeline; write .pb.gz or .folded",
                             out.path()));
   PackedOutput packed = TRY(PackedOutput::create(out, out.path().ends_with(".gz")));

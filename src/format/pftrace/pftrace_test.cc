@@ -145,6 +145,15 @@ TEST(Pftrace, ReusedThreadIdsShareATrack) {
   EXPECT_EQ(decoded(r.builder.take()).samples.size(), 2u);
 }
 
+TEST(Pftrace, ARecordingWithoutSamplesIsAnEmptyTrace) {
+  ProfileBuilder builder;
+  builder.add_metric("cpu-clock", "nanoseconds", 1'000'000, true);
+  builder.profile().run.start_ns = 5;
+  builder.profile().run.end_ns = 10;
+  auto empty = write_bytes(pftrace_format(), builder.take(), ".pftrace");
+  EXPECT_TRUE(empty) << empty.error().message;
+}
+
 // verifies: D4
 TEST(Pftrace, UntimedProfilesAreRefused) {
   ProfileBuilder builder;

@@ -236,7 +236,7 @@ class PftraceWriter {
 }  // namespace
 
 Result<void> write_pftrace(const Profile& profile, OutputFile& out, const WriteOptions& options) {
-  if (!profile.timed() && profile.slices.empty() && profile.marks.empty() && profile.counters.empty())
+  if (!profile.is_timeline())
     return fail(fmt::format("{}: this profile has no times, and a Perfetto trace is a timeline; write .pb.gz, which "
                             "Perfetto shows as a flame graph", out.path()));
   return PftraceWriter(profile, out, options.losses).write();
