@@ -280,10 +280,6 @@ struct Profile {
     return {lines.data() + l.first_line, l.line_count};
   }
   bool timed() const { return !samples.empty() || !off_cpu.empty(); }
-  // Whether it can be laid out over time: a recording that was over before its first sample is empty, not untimed.
-  bool is_timeline() const {
-    return timed() || !slices.empty() || !marks.empty() || !counters.empty() || (run.start_ns != 0 && aggregates.empty());
-  }
 };
 
 // What an interval adds to the metric offcpu: nanoseconds.

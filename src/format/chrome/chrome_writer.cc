@@ -12,6 +12,7 @@
 #include "format/chrome/own_data.h"
 #include "format/gzip.h"
 #include "format/json/json_writer.h"
+#include "format/timeline_check.h"
 #include "format/values.h"
 #include "timeline/slice_lanes.h"
 #include "timeline/timeline.h"
@@ -431,7 +432,7 @@ class ChromeWriter {
 }  // namespace
 
 Result<void> write_chrome(const Profile& profile, OutputFile& out, const WriteOptions& options) {
-  if (!profile.is_timeline())
+  if (!is_timeline(profile))
     return fail(fmt::format("{}: this profile has no times, and a Chrome trace is a timeline; write .pb.gz or .folded",
                             out.path()));
   PackedOutput packed = TRY(PackedOutput::create(out, out.path().ends_with(".gz")));

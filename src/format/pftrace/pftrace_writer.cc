@@ -13,6 +13,7 @@
 #include "format/pftrace/pftrace.h"
 #include "format/pftrace/sample_sequence.h"
 #include "format/pftrace/track_writer.h"
+#include "format/timeline_check.h"
 #include "format/values.h"
 #include "timeline/slice_lanes.h"
 
@@ -236,7 +237,7 @@ class PftraceWriter {
 }  // namespace
 
 Result<void> write_pftrace(const Profile& profile, OutputFile& out, const WriteOptions& options) {
-  if (!profile.is_timeline())
+  if (!is_timeline(profile))
     return fail(fmt::format("{}: this profile has no times, and a Perfetto trace is a timeline; write .pb.gz, which "
                             "Perfetto shows as a flame graph", out.path()));
   return PftraceWriter(profile, out, options.losses).write();
