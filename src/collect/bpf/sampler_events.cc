@@ -61,10 +61,14 @@ Result<int> SamplerEvents::open(uint32_t metric, int32_t tid, int cpu) {
   return fd;
 }
 
+// A CPU that comes online is in the list before perf knows it: what cannot be opened yet is tried at the next look.
 Result<void> SamplerEvents::open_cpu(int cpu) {
   OpenCpu opened{.cpu = cpu};
-  for (uint32_t metric = 0; metric < specs_.size(); metric++)
-    if (!is_of_tasks(specs_[metric])) opened.event = TRY(open(metric, -1, cpu));
+  for (uint32_t metric = 0; metric < specs_.size(); metric++) {
+    if (is_of_tasks(specs_[metric])) continue;
+    opened.event = TRY(open(metric, -1, cpu));
+    if (opened.event < 0) return {};
+  }
   cpus_.push_back(opened);
   return {};
 }
