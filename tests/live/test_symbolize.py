@@ -109,7 +109,12 @@ class Local(Symbolize):
         self.assertTrue(any("recurse" in frame for stack in expected for frame in stack))
         for name in ("raw.pb.gz", "raw.data", "raw.txt"):
             self.run_symbolize(self.path(name), "-o", self.path("named.folded"))
-            self.assertEqual(self.user_part("named.folded"), expected, name)
+            named = self.user_part("named.folded")
+            if name == "raw.txt":  # a text does not say which kernel's vdso it was
+                self.assertEqual({stack: count for stack, count in named.items() if "vdso" not in stack[-1]},
+                                 {stack: count for stack, count in expected.items() if "vdso" not in stack[-1]})
+            else:
+                self.assertEqual(named, expected, name)
 
     def test_kernel_frames_of_this_boot(self):
         self.record_without_names(harness.program("faults"), "raw.pb.gz", options=("-e", "page-faults", "-c", "10"))
@@ -137,7 +142,8 @@ class Local(Symbolize):
         program, _ = self.split_program()
         self.record_without_names(program, "raw.pb.gz")
         done = self.run_symbolize(self.path("raw.pb.gz"), "-o", self.path("named.folded"))
-        self.assertRegex(done.stderr, r"frames without a name: .*\(\d+, as .*prog")
+        # The example is the first that was met, of any file.
+        self.assertRegex(done.stderr, r"frames without a name: .*\(\d+, as /\S+\+0x[0-9a-f]+\)")
         frames = {frame for frames, _ in self.folded("named.folded").stacks for frame in frames}
         self.assertTrue(any(frame.startswith("[prog+0x") for frame in frames))
         quiet = self.run_symbolize("--quiet", self.path("raw.pb.gz"), "-o", self.path("named.folded"))

@@ -145,7 +145,8 @@ std::string_view take_module(std::string_view& rest) {
 void take_file_offset(TextFrame& frame) {
   constexpr uint64_t kInPage = 0xfff;
   size_t plus = frame.module.rfind("+0x");
-  if (!frame.module.starts_with('/') || plus == frame.module.npos) return;
+  const bool is_file = frame.module.starts_with('/') || frame.module.starts_with("[vdso]+");
+  if (!is_file || plus == frame.module.npos) return;
   bool is_number = parse_number(frame.module.substr(plus + 3), frame.file_offset, 16);
   bool fits = is_number && frame.file_offset <= frame.address && (frame.file_offset & kInPage) == (frame.address & kInPage);
   if (!fits) return;

@@ -94,7 +94,8 @@ class TextWriter {
   void append_offset(const Location& location) {
     if (!location.mapping.valid()) return;
     const profile::Mapping& mapping = profile_.mappings[location.mapping.index()];
-    bool is_inside = profile_.text(mapping.path).starts_with('/') && location.address >= mapping.start && location.address < mapping.end;
+    const std::string_view path = profile_.text(mapping.path);
+    bool is_inside = (path.starts_with('/') || path == "[vdso]") && location.address >= mapping.start && location.address < mapping.end;
     if (is_inside) fmt::format_to(std::back_inserter(text_), "+0x{:x}", location.address - mapping.start + mapping.file_offset);
   }
 
