@@ -99,15 +99,17 @@ class Complete(harness.Live):
 
     def test_stacks_reach_their_root(self):
         harness.need_perf() if BACKEND == "perf" else harness.need_bpf()
-        # Longer where the machine is too busy to give a thousand samples; at java's start some stubs keep no frame pointer.
-        for seconds in (10,) if NAME == "java" else (3, 10):
+        least = (LEAST if BACKEND == "perf" else LEAST_IN_KERNEL).get(NAME, 0.999)
+        # 3,000 samples allow three misses, which chance alone gives one run in ten where the rate is 0.05 %: then, and where the
+        # machine is too busy to give a thousand samples, a longer run decides. At java's start some stubs keep no frame pointer.
+        for seconds in (10, 20) if NAME == "java" else (3, 20):
             # What the unwinder can: how soon 'auto' takes the largest snapshots is another matter.
             options = ["--stack-size", str(DEEP[NAME])] if NAME in DEEP else []
             done = self.record(self.command(seconds), "--backend", BACKEND, "-F", "999", *options)
-            if done.summary.total >= 1000:
+            if done.summary.total >= 1000 and done.summary.complete_share >= least:
                 break
         self.assertGreater(done.summary.total, 300, done.stderr)
-        self.assert_complete(done.summary, (LEAST if BACKEND == "perf" else LEAST_IN_KERNEL).get(NAME, 0.999))
+        self.assert_complete(done.summary, least)
         self.assertFalse(done.summary.lost, done.stderr)
         if NAME not in ("python3", "node", "java", "g++", "sqlite3"):
             in_main = self.folded().only(lambda frames: any(frame in ("main", "[truncated]") or is_root(frame) for frame in frames))
