@@ -18,6 +18,11 @@ struct KernelSymbol {
   uint64_t start = 0;
 };
 
+// Code that the kernel generated, BPF programs above all: they come and go, so a list read at another time names the wrong
+// one. Behind the kernel's own text nothing else is without a module.
+inline bool is_generated(const KernelSymbol& symbol) { return symbol.module == "bpf" || symbol.name == "_etext"; }
+inline constexpr std::string_view kGeneratedCode = "[bpf]";
+
 class KernelSymbols {
  public:
   // From a file in kallsyms' form. All addresses zero: hidden() is true and find() never answers.

@@ -124,8 +124,10 @@ void Namer::set_name(profile::LocationId id, std::string_view name, uint64_t fun
 
 void Namer::name_kernel(profile::LocationId id, const object::KernelSymbols& symbols) {
   const profile::Location& location = builder_.profile().locations[id.index()];
-  if (auto symbol = symbols.find(lookup_address(location)))
-    set_name(id, symbol->name, symbol->start);
+  auto symbol = symbols.find(lookup_address(location));
+  if (!symbol) return;
+  if (object::is_generated(*symbol)) set_name(id, object::kGeneratedCode, 0);
+  else set_name(id, symbol->name, symbol->start);
 }
 
 void Namer::name_jit(profile::LocationId id) {

@@ -218,9 +218,10 @@ void ProfileNamer::name_kernel(const Rows& rows) {
     Location& location = profile_.locations[row];
     auto symbol = symbols->find(lookup_address(location));
     if (!symbol) continue;
-    location.function_start = symbol->start;
+    const bool is_generated = object::is_generated(*symbol);
+    location.function_start = is_generated ? 0 : symbol->start;
     symbolize::SourceLine line;
-    line.name = symbol->name;
+    line.name = is_generated ? object::kGeneratedCode : symbol->name;
     set_lines(location, {&line, 1});
   }
 }
