@@ -29,6 +29,11 @@ CLASSES = {"sleep": "sleep", "futex": "futex", "mutex": "futex", "pipe": "io", "
 LONG = [kind for kind in CLASSES if kind not in ("fsync", "fault")]  # that wait MS each time
 
 
+def only_on(backend):
+    """A test of what one backend does: for the other it does not exist."""
+    return lambda test: test if BACKEND == backend else None
+
+
 class States:
     """The lanes of a trace: thread name -> {state: nanoseconds}, and how long the lane is from end to end."""
 
@@ -202,7 +207,7 @@ class Example(OffCpu):
 
 
 class Limits(OffCpu):
-    @unittest.skipUnless(BACKEND == "bpf", "perf's stacks are thinned")
+    @only_on("bpf")  # perf's stacks are thinned
     def test_a_storm_of_switches_is_recorded_whole(self):
         """Not one switch is lost, not one stack thinned: as many waits as the kernel counted switches."""
         cpu = str(sorted(os.sched_getaffinity(0))[-1])
@@ -217,7 +222,7 @@ class Limits(OffCpu):
         self.assertGreaterEqual(waits + short, switches - 2)
         self.assertLessEqual(waits, 1.01 * switches + 100)
 
-    @unittest.skipUnless(BACKEND == "perf", "bpf takes them all")
+    @only_on("perf")  # bpf takes them all
     def test_a_storm_of_switches_is_thinned_and_keeps_its_total(self):
         done = self.record([harness.program("switch_storm"), "1"], "--off-cpu", "--save-raw", self.path("run.raw"),
                            outputs=("out.pb.gz", "out.pftrace"))
@@ -259,7 +264,7 @@ class Limits(OffCpu):
             first, last = states.span[thread]
             self.near(sum(times.values()), last - first, thread, share=0.01, slack_ns=1e5)
 
-    @unittest.skipUnless(BACKEND == "perf", "bpf needs rights")
+    @only_on("perf")  # bpf needs rights
     def test_unprivileged_says_what_is_missing(self):
         os.chmod(self.folder, 0o777)
         done = self.run_as_nobody("record", "--backend", BACKEND, "--off-cpu", "-o", self.path("out.pftrace"), "--", harness.program("lock_wait"))
