@@ -1,6 +1,9 @@
 // cprof view: the page, served on loopback to the browser of whoever started it.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -28,16 +31,26 @@ bool has_display() {
   return false;
 }
 
-// The child's child belongs to init: no zombie, and it outlives us. Nothing it says reaches this terminal.
+// In a session of its own, silent, with the signals that we block; one that cannot be started is no failure: the address is
+// printed.
 void open_browser(const std::string& address) {
-  const char* program = getenv("BROWSER");
-  const std::string browser = program && *program ? program : "xdg-open";
-  const pid_t child = fork();
-  if (child != 0) return;
-  setsid();
-  if (fork() != 0) _exit(0);
-  if (freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr)) execlp(browser.c_str(), browser.c_str(), address.c_str(), nullptr);
-  _exit(127);
+  const char* chosen = getenv("BROWSER");
+  const std::string browser = chosen && *chosen ? chosen : "xdg-open";
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+  char* arguments[] = {const_cast<char*>(browser.c_str()), const_cast<char*>(address.c_str()), nullptr};
+  pid_t child = 0;
+  if (posix_spawnp(&child, browser.c_str(), &files, &attributes, arguments, environ) == 0)
+    std::thread([child] { waitpid(child, nullptr, 0); }).detach();  // no zombie while the page is served
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
 }
 
 // Ends the server on SIGINT and SIGTERM; the signals are blocked in every thread, and this one takes them.

@@ -25,9 +25,21 @@ using Type = Column::Type;
 constexpr uint32_t kVersion = 1;
 constexpr int kCompression = 6;
 
+// The run's start, else the first time that anything has.
+uint64_t first_time(const Profile& profile) {
+  if (profile.run.start_ns) return profile.run.start_ns;
+  uint64_t first = profile.samples.empty() ? UINT64_MAX : profile.samples.front().time_ns;
+  for (const auto& off : profile.off_cpu) first = std::min(first, off.start_ns);
+  for (const auto& slice : profile.slices) first = std::min(first, slice.start_ns);
+  for (const auto& mark : profile.marks) first = std::min(first, mark.time_ns);
+  for (const auto& value : profile.counters) first = std::min(first, value.time_ns);
+  return first == UINT64_MAX ? 0 : first;
+}
+
 class Encoder {
  public:
-  Encoder(const Profile& profile, const PayloadOptions& options) : profile_(profile), options_(options), tree_(profile) {}
+  Encoder(const Profile& profile, const PayloadOptions& options)
+      : profile_(profile), options_(options), tree_(profile), start_ns_(first_time(profile)) {}
 
   std::string run() {
     values_ = collect_values(profile_, tree_);
@@ -113,16 +125,7 @@ class Encoder {
   }
 
   // Times in the payload are nanoseconds since start_ns_; 0 stays 0.
-  uint64_t since_start(uint64_t time_ns) const { return time_ns > start_ns() ? time_ns - start_ns() : 0; }
-  uint64_t start_ns() const {
-    if (profile_.run.start_ns) return profile_.run.start_ns;
-    uint64_t first = profile_.samples.empty() ? UINT64_MAX : profile_.samples.front().time_ns;
-    for (const auto& off : profile_.off_cpu) first = std::min(first, off.start_ns);
-    for (const auto& slice : profile_.slices) first = std::min(first, slice.start_ns);
-    for (const auto& mark : profile_.marks) first = std::min(first, mark.time_ns);
-    for (const auto& value : profile_.counters) first = std::min(first, value.time_ns);
-    return first == UINT64_MAX ? 0 : first;
-  }
+  uint64_t since_start(uint64_t time_ns) const { return time_ns > start_ns_ ? time_ns - start_ns_ : 0; }
 
   void add_rows() {
     Column &node = columns_.make("rows.node"), &thread = columns_.make("rows.thread"), &metric = columns_.make("rows.metric"),
@@ -273,7 +276,7 @@ class Encoder {
         ends.push_back({{"name", profile::name_of(end)}, {"count", quality.by_end[i]}, {"text", profile::description_of(end)}});
     }
     return {{"tool", run.tool}, {"source", run.source}, {"command", run.command}, {"host", run.hostname}, {"kernel", run.kernel_release},
-            {"start_realtime_ns", std::to_string(run.start_realtime_ns)}, {"start_ns", std::to_string(start_ns())},
+            {"start_realtime_ns", std::to_string(run.start_realtime_ns)}, {"start_ns", std::to_string(start_ns_)},
             {"duration_ns", run.end_ns > run.start_ns ? run.end_ns - run.start_ns : 0},
             {"interval_ns", run.sampling_interval_ns}, {"cpus", run.cpus}, {"has_switches", run.has_switches}, {"has_off_cpu", run.has_off_cpu},
             {"collector_cpu_ns", run.collector_cpu_ns}, {"samples", quality.samples}, {"unwound", quality.unwound},
@@ -296,6 +299,7 @@ class Encoder {
   const Profile& profile_;
   const PayloadOptions& options_;
   LineTree tree_;
+  const uint64_t start_ns_;
   PageValues values_;
   TreeLayout layout_;
   StringTable strings_;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "analyze/frames.h"
 #include "format/format.h"
 #include "page/embedded_page.h"
 #include "serve/function_code.h"
@@ -47,8 +46,10 @@ struct App::Call {
   std::string rest;  // below the token
 };
 
-Result<void> App::open(const std::string& path, const std::string& name) {
-  profile::Profile profile = TRY(load::load_profile(path, options_.load));
+Result<void> App::open(const std::string& path, const std::string& name) { return open_as(path, name, options_.load); }
+
+Result<void> App::open_as(const std::string& path, const std::string& name, const load::Options& options) {
+  profile::Profile profile = TRY(load::load_profile(path, options));
   profile.run.source = name;
   auto demangler = std::make_shared<symbolize::Demangler>(symbolize::DemangleStyle::kFull);
   auto opened = std::make_unique<Opened>();
@@ -123,7 +124,9 @@ Answer App::profile(const Call& call) {
 Answer App::upload(const Call& call) {
   std::string name(call.target.parameter("name"));
   if (name.empty()) name = "upload";
-  if (auto opened = open(call.request.body_path, name); !opened) {
+  load::Options options = options_.load;
+  options.format_name.clear();  // that was said of the files at the start
+  if (auto opened = open_as(call.request.body_path, name, options); !opened) {
     // The message names the temporary file; people know theirs.
     std::string text = opened.error().message;
     for (size_t at; (at = text.find(call.request.body_path)) != std::string::npos;) text.replace(at, call.request.body_path.size(), name);

@@ -46,6 +46,7 @@ class App {
   struct Call;
   using Route = Answer (App::*)(const Call&);
 
+  Result<void> open_as(const std::string& path, const std::string& name, const load::Options& options);
   static Route route_of(std::string_view method, std::string_view path);
   Opened* file_of(const Target& target);
   Answer page(const Call&);

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -153,6 +154,33 @@ class EndTest(unittest.TestCase):
             self.assertEqual(view.ask("api/files")[0], 200)
             self.assertEqual(view.close(), 0)
             view.process.stdout.close()
+
+    def test_a_forced_format_is_not_that_of_uploads(self):
+        with tempfile.TemporaryDirectory() as folder:
+            view = View(folder, "--input-format", "folded")
+            profile = subprocess.run([CPROF, "convert", str(view.file), "--format", "pprof", "-o", "-"], capture_output=True, check=True).stdout
+            status, data, _ = view.ask("api/open?name=x.pb.gz", "POST", profile)
+            self.assertEqual(status, 200, data)
+            view.close()
+            view.process.stdout.close()
+
+    def test_the_browser_is_given_the_address(self):
+        with tempfile.TemporaryDirectory() as folder:
+            seen = Path(folder, "seen")
+            browser = Path(folder, "browser")
+            browser.write_text(f"#!/bin/sh\necho \"$1\" > {seen}.new; mv {seen}.new {seen}\n")
+            browser.chmod(0o755)
+            (file := Path(folder, "app.folded")).write_text("a;b 1\n")
+            process = subprocess.Popen([CPROF, "view", str(file)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                       env={**os.environ, "BROWSER": str(browser)})
+            address = process.stdout.readline()
+            deadline = time.monotonic() + 30
+            while not seen.exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            process.terminate()
+            process.stdout.close()
+            self.assertEqual(process.wait(timeout=30), 0)
+            self.assertEqual(seen.read_text(), address)
 
     def test_a_file_that_is_not_there(self):
         done = subprocess.run([CPROF, "view", "--no-browser", "/nonexistent/x.folded"], capture_output=True, text=True, timeout=60)
