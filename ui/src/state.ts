@@ -40,6 +40,8 @@ export const flameUp = signal(false);
 export const theme = signal<Theme>("auto");
 export const drawerOpen = signal(typeof innerWidth === "undefined" || innerWidth > 720);
 export const sourceFunc = signal<number | null>(null);
+// What the pointer is over, in whichever tree is drawn there.
+export const hovered = signal<{ tree: ViewTree; node: number } | null>(null);
 
 export const profile = computed<Profile | null>(() => profiles.value[file.value] ?? null);
 export const baseProfile = computed<Profile | null>(() => (base.value === null || base.value === file.value ? null : profiles.value[base.value] ?? null));
@@ -80,8 +82,8 @@ export const down = computed<{ tree: ViewTree; funcs: Profile["funcs"] } | null>
 export const wholeTotal = computed(() => (profile.value ? sumOf(profile.value.self(metric.value)) : 0));
 
 export const up = computed(() => {
-  const d = down.value, p = profile.value;
-  return d && p ? invert({ ...p, funcs: d.funcs } as Profile, d.tree, order.value) : null;
+  const d = down.value;
+  return d ? invert(d.funcs, d.tree, order.value) : null;
 });
 
 export const sandwichFunc = computed<number | null>(() => {
@@ -92,8 +94,8 @@ export const sandwichFunc = computed<number | null>(() => {
 });
 
 export const sandwiched = computed(() => {
-  const d = down.value, p = profile.value, f = sandwichFunc.value;
-  return d && p && f !== null ? sandwich({ ...p, funcs: d.funcs } as Profile, d.tree, f, order.value) : null;
+  const d = down.value, f = sandwichFunc.value;
+  return d && f !== null ? sandwich(d.funcs, d.tree, f, order.value) : null;
 });
 
 export const shown = computed(() => (direction.value === "up" ? up.value : down.value?.tree ?? null));
@@ -241,6 +243,3 @@ if (typeof matchMedia !== "undefined") {
   media.addEventListener("change", () => { systemDark.value = media.matches; });
 }
 export const isDark = computed(() => (theme.value === "auto" ? systemDark.value : theme.value === "dark"));
-
-// What the pointer is over, in whichever tree is drawn there.
-export const hovered = signal<{ tree: ViewTree; node: number } | null>(null);

@@ -2,6 +2,7 @@
 // the profile: siblings are in order of width, so the first that is narrower than half a pixel ends its row.
 import type { Func } from "../model/profile";
 import type { Order, ViewTree } from "../ops/view_tree";
+import { drawable } from "./text";
 import { diffFill, fillOf, type Scheme } from "./colors";
 
 export const ROW = 20;
@@ -119,12 +120,10 @@ function label(ctx: CanvasRenderingContext2D, name: string, left: number, right:
   ctx.restore();
 }
 
-// The beginning of a name says which namespace, the end which function: its middle goes first. Control characters and
-// directional marks would change how the rest is drawn.
+// Arguments go first, then the end.
 function fitted(name: string, chars: number): string {
   const shown = name.length > 400 ? `${name.slice(0, 300)}…${name.slice(-60)}` : name;
-  // eslint-disable-next-line no-control-regex
-  const clean = shown.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "·");
+  const clean = drawable(shown);
   if (chars < 3) return "";
   if (clean.length <= chars) return clean;
   const cut = clean.indexOf("(");

@@ -3,6 +3,7 @@
 import type { Profile } from "../model/profile";
 import type { Lanes } from "../model/timeline";
 import { fillOf, STATE_COLORS } from "./colors";
+import { drawable } from "./text";
 
 export const LANE = 22, STACK_ROW = 15, MAX_STACK_ROWS = 48, LABEL = 190, SPAN_ROW = 15;
 
@@ -171,14 +172,14 @@ function drawPiece(ctx: CanvasRenderingContext2D, v: TimelineView, name: string,
   ctx.fillRect(from, y, Math.max(0.5, w > 3 ? w - 0.5 : w), STACK_ROW - 1);
   if (w < 28) return;
   ctx.fillStyle = v.dark ? "#f4f1ec" : "#1b1815";
-  const chars = Math.floor((Math.min(right, from + 2000) - from - 6) / 6.2), clean = name.slice(0, chars).replace(/[\u0000-\u001f\u202a-\u202e\u2066-\u2069]/g, "·");
+  const chars = Math.floor((Math.min(right, from + 2000) - from - 6) / 6.2), clean = drawable(name.slice(0, chars));
   if (chars > 2) ctx.fillText(clean.length < name.length ? `${clean.slice(0, -1)}…` : clean, from + 3, y + STACK_ROW / 2);
 }
 
 // Stackdiff: a frame goes on while the next sample has it at the same place; samples closer than a pixel are skipped.
 function drawStacks(ctx: CanvasRenderingContext2D, v: TimelineView, place: LanePlace, y: number, width: number) {
   const p = v.profile, rows = v.lanes.rowsOf(place.thread), time = p.rows.time, depths = depthsOf(p), scale = (width - LABEL) / (v.to - v.from);
-  const open: { node: number; func: number; x: number }[] = [], x = (t: number) => LABEL + (t - v.from) * scale;
+  const open: { func: number; x: number }[] = [], x = (t: number) => LABEL + (t - v.from) * scale;
   const close = (depth: number, at: number) => {
     for (let d = open.length - 1; d >= depth; d--) {
       const o = open[d], f = p.funcs[o.func];
@@ -198,7 +199,7 @@ function drawStacks(ctx: CanvasRenderingContext2D, v: TimelineView, place: LaneP
     let common = 0;
     while (common < open.length && common < depth && open[common].func === path[depth - 1 - common]) common++;
     close(common, at);
-    for (let d = common; d < depth; d++) open.push({ node: 0, func: path[depth - 1 - d], x: at });
+    for (let d = common; d < depth; d++) open.push({ func: path[depth - 1 - d], x: at });
     if (time[row] > v.to) break;
   }
   close(0, Math.min(last + Math.max(p.meta.interval_ns * scale, 1), LABEL + (v.lanes.end - v.from) * scale));

@@ -33,9 +33,6 @@ export interface Track { name: string; unit: string; thread: number }
 export interface Counters { size: number; track: Uint32Array; time: Float64Array; value: Float64Array }
 export interface Label { key: string; text: string }
 
-const KERNEL = 1;
-export const isKernel = (f: Func) => f.kind === KERNEL;
-
 export class Profile {
   readonly meta: Meta;
   readonly metrics: Metric[];

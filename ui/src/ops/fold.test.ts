@@ -54,11 +54,11 @@ describe("fold", () => {
 describe("directions", () => {
   it("up: leaves first", () => {
     const p = tiny(["main;a;x 2", "main;b;x 5", "main 1"]), d = foldDown(p, p.self(0), options());
-    expect(dump(invert(p, d, "heavy"), p.funcs)).toEqual(["x 0/7", "x;b 0/5", "x;b;main 5/5", "x;a 0/2", "x;a;main 2/2", "main 1/1"]);
+    expect(dump(invert(p.funcs, d, "heavy"), p.funcs)).toEqual(["x 0/7", "x;b 0/5", "x;b;main 5/5", "x;a 0/2", "x;a;main 2/2", "main 1/1"]);
   });
   it("sandwich counts nested calls once", () => {
     const p = tiny(["main;f;f;x 2", "other;f 1"]), d = foldDown(p, p.self(0), options()), f = p.funcs.findIndex((g) => g.name === "f");
-    const both = sandwich(p, d, f, "heavy");
+    const both = sandwich(p.funcs, d, f, "heavy");
     expect(both.callees.total[0]).toBe(3);
     expect(dump(both.callees, p.funcs)).toEqual(["f 1/3", "f;f 0/2", "f;f;x 2/2"]);
     expect(dump(both.callers, p.funcs)).toEqual(["f 0/3", "f;main 2/2", "f;other 1/1"]);
@@ -99,7 +99,7 @@ describe("odd trees", () => {
   it("50,000 frames deep", () => {
     const p = tiny([`${Array.from({ length: 50_000 }, (_, i) => `f${i % 3}`).join(";")} 7`]), d = foldDown(p, p.self(0), options());
     expect(d.maxDepth).toBe(50_000);
-    expect(invert(p, d, "heavy").maxDepth).toBe(50_000);
+    expect(invert(p.funcs, d, "heavy").maxDepth).toBe(50_000);
     expect(functionTable(d).every((r) => r.total === 7)).toBe(true);
   });
   it("negative values keep their sign and have a width", () => {

@@ -1,5 +1,5 @@
 // From the profile's tree of lines to a tree of functions: filters, direction, sandwich, recursion, comparison. Pure.
-import type { BaseTree, Profile } from "../model/profile";
+import type { BaseTree, Func, Profile } from "../model/profile";
 import { flagsOf, type Filter, type FuncFlags } from "./filters";
 import { TreeBuilder, type Order, type ViewTree } from "./view_tree";
 
@@ -60,13 +60,13 @@ function withoutEmpty(builder: TreeBuilder): TreeBuilder {
 export function foldDown(profile: Profile, self: Float64Array, options: FoldOptions): ViewTree {
   const builder = new TreeBuilder(), flags = flagsOf(profile.funcs, options.filters);
   place(profile.tree, self, flags, options.collapseRecursion, builder, (node, weight) => builder.add(node, weight));
-  return (options.filters.length ? withoutEmpty(builder) : builder).finish(options.order, nameIn(profile), false);
+  return (options.filters.length ? withoutEmpty(builder) : builder).finish(options.order, nameIn(profile.funcs), false);
 }
 
-const nameIn = (profile: Profile) => (f: number) => (f < 0 ? "" : profile.funcs[f].name);
+const nameIn = (funcs: Func[]) => (f: number) => (f < 0 ? "" : funcs[f].name);
 
 // Leaves first: who spends, and below it who called.
-export function invert(profile: Profile, down: ViewTree, order: Order): ViewTree {
+export function invert(funcs: Func[], down: ViewTree, order: Order): ViewTree {
   const builder = new TreeBuilder();
   for (let i = 0; i < down.size; i++) {
     if (down.self[i] === 0) continue;
@@ -74,13 +74,13 @@ export function invert(profile: Profile, down: ViewTree, order: Order): ViewTree
     for (let j = i; j > 0; j = down.parent[j]) node = builder.child(node, down.func[j], down.inlined[j]);
     builder.add(node, down.self[i]);
   }
-  return builder.finish(order, nameIn(profile), false);
+  return builder.finish(order, nameIn(funcs), false);
 }
 
 export interface Sandwich { callers: ViewTree; callees: ViewTree }
 
 // Everything around one function. Of nested calls of it the outermost counts, so nothing is counted twice.
-export function sandwich(profile: Profile, down: ViewTree, func: number, order: Order): Sandwich {
+export function sandwich(funcs: Func[], down: ViewTree, func: number, order: Order): Sandwich {
   const callers = new TreeBuilder(), callees = new TreeBuilder();
   for (let i = 1; i < down.size; i++) {
     if (down.func[i] !== func) continue;
@@ -95,7 +95,7 @@ export function sandwich(profile: Profile, down: ViewTree, func: number, order: 
     }
     i = end - 1;
   }
-  return { callers: callers.finish(order, nameIn(profile), false), callees: callees.finish(order, nameIn(profile), false) };
+  return { callers: callers.finish(order, nameIn(funcs), false), callees: callees.finish(order, nameIn(funcs), false) };
 }
 
 export interface FuncRow { func: number; self: number; total: number; base: number; baseSelf: number; calls: number }
@@ -128,9 +128,9 @@ export function functionTable(down: ViewTree): FuncRow[] {
 }
 
 // This profile over the other: functions are the same when names and modules are.
-export function compareDown(profile: Profile, self: Float64Array, other: Profile, otherSelf: Float64Array, scale: number, options: FoldOptions): { tree: ViewTree; funcs: Profile["funcs"] } {
+export function compareDown(profile: Profile, self: Float64Array, other: Profile, otherSelf: Float64Array, scale: number, options: FoldOptions): { tree: ViewTree; funcs: Func[] } {
   const funcs = profile.funcs.slice(), ids = new Map<string, number>();
-  const key = (f: Profile["funcs"][number]) => `${f.name}\0${f.module}`;
+  const key = (f: Func) => `${f.name}\0${f.module}`;
   funcs.forEach((f, i) => ids.set(key(f), i));
   const map = other.funcs.map((f) => {
     let id = ids.get(key(f));
@@ -141,7 +141,7 @@ export function compareDown(profile: Profile, self: Float64Array, other: Profile
   const builder = new TreeBuilder(), flags = flagsOf(funcs, options.filters);
   place(profile.tree, self, flags, options.collapseRecursion, builder, (node, weight) => builder.add(node, weight));
   place(mapped, otherSelf, flags, options.collapseRecursion, builder, (node, weight) => builder.addBase(node, weight * scale));
-  return { tree: builder.finish(options.order, (f) => (f < 0 ? "" : funcs[f].name), true), funcs };
+  return { tree: builder.finish(options.order, nameIn(funcs), true), funcs };
 }
 
 // Below the grey line nothing can be told from chance: 0.1 % of all, or twice the deviation of a count of samples.

@@ -1,6 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { toRegExp, type FilterKind } from "../ops/filters";
 import { formatNs, formatValue, parseTime, percent } from "../model/units";
+import { S } from "../strings";
 import * as state from "../state";
 import { Popover } from "./popover";
 
@@ -56,7 +57,7 @@ export function Chips() {
     <nav class="bar" aria-label="Views and filters">
       <div class="tabs" role="tablist" aria-label="Views">
         {state.TABS.map((t, i) => (
-          <button role="tab" id={`tab-${t}`} aria-selected={state.tab.value === t} title={`${i + 1}`} onClick={() => { state.tab.value = t; }}>{({ flame: "Flame", table: "Table", timeline: "Timeline", source: "Source", sql: "SQL" })[t]}</button>
+          <button role="tab" id={`tab-${t}`} aria-selected={state.tab.value === t} title={`${i + 1}`} onClick={() => { state.tab.value = t; }}>{S.tabs[t]}</button>
         ))}
       </div>
       {state.filters.value.map((f, i) => <Chip text={`${TITLE.get(f.kind)} ${f.pattern}`} onRemove={() => state.removeFilter(i)} />)}
@@ -66,6 +67,7 @@ export function Chips() {
       <button ref={anchor} class="plain" aria-expanded={adding} onClick={() => setAdding(!adding)}>+ Add filter</button>
       {adding && <Popover anchor={anchor.current} onClose={() => setAdding(false)} label="Add filter"><AddFilter onClose={() => setAdding(false)} /></Popover>}
       <span class="grow" />
+      {state.baseProfile.value && (range || state.threads.value || state.labels.value.length > 0) && <span class="muted">{S.filtersOfThisOnly}</span>}
       <span class="muted">{state.isFiltered.value ? `shows ${percent(shown, state.wholeTotal.value)} of ${formatValue(state.wholeTotal.value, unit)}` : ""}</span>
     </nav>
   );

@@ -1,6 +1,6 @@
 import { formatValue, percent } from "../model/units";
 import { exactly } from "../ops/filters";
-import type { Profile } from "../model/profile";
+import { useMemo } from "preact/hooks";
 import { sandwich, type FuncRow } from "../ops/fold";
 import type { ViewTree } from "../ops/view_tree";
 import { S } from "../strings";
@@ -38,7 +38,7 @@ function neighbours(tree: ViewTree): [number, number][] {
 
 function Card({ func, row, total }: { func: number; row: FuncRow; total: number }) {
   const funcs = state.down.value!.funcs, f = funcs[func], unit = state.metricUnit.value, isDiff = state.baseProfile.value !== null;
-  const around = sandwich({ ...state.profile.value!, funcs } as Profile, state.down.value!.tree, func, "heavy");
+  const tree = state.down.value!.tree, around = useMemo(() => sandwich(funcs, tree, func, "heavy"), [tree, func]);
   const callers = neighbours(around.callers), callees = neighbours(around.callees);
   const list = (title: string, items: [number, number][]) => items.length > 0 && <>
     <h3>{title}</h3>{items.map(([g, value]) => <Share name={funcs[g].name} value={value} total={row.total} onClick={() => { state.query.value = funcs[g].name; }} />)}</>;

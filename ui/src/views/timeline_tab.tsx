@@ -7,20 +7,10 @@ import { formatNs } from "../model/units";
 import { valueOf } from "../ops/weigh";
 import { S } from "../strings";
 import * as state from "../state";
-import { prepare } from "./flame_tab";
+import { prepare, useSize } from "./canvas";
 
 const lanes = computed(() => (state.profile.value ? lanesOf(state.profile.value) : null));
 const OVERVIEW = 56;
-
-function usePlace(): [preact.RefObject<HTMLDivElement | null>, number, number] {
-  const box = useRef<HTMLDivElement>(null), [size, setSize] = useState<[number, number]>([0, 0]);
-  useLayoutEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setSize([Math.floor(entry.contentRect.width), Math.floor(entry.contentRect.height)]));
-    observer.observe(box.current!);
-    return () => observer.disconnect();
-  }, []);
-  return [box, size[0], size[1]];
-}
 
 // Drag on a canvas: times from and to, while it moves and at its end.
 function useBrush(timeAt: (e: PointerEvent) => number, onBrush: (from: number, to: number) => void, onClick: (e: PointerEvent) => void) {
@@ -73,7 +63,7 @@ function ThreadLanes() {
   const p = state.profile.value!, l = lanes.value!;
   const [range, setRange] = useState<[number, number]>([l.start, l.end]), [scroll, setScroll] = useState(0), [open, setOpen] = useState<Set<number>>(new Set());
   const [hover, setHover] = useState<{ thread: number; text: string }>({ thread: -1, text: "" });
-  const [box, width, height] = usePlace(), canvas = useRef<HTMLCanvasElement>(null), overview = useRef<HTMLCanvasElement>(null);
+  const [box, width, height] = useSize(), canvas = useRef<HTMLCanvasElement>(null), overview = useRef<HTMLCanvasElement>(null);
   useEffect(() => setRange([l.start, l.end]), [l]);
   const view: TimelineView = { profile: p, lanes: l, from: range[0], to: range[1], scroll, open, hovered: hover.thread, brush: state.timeRange.value, dark: state.isDark.value, threads: state.threads.value };
   const { places, height: tall } = useMemo(() => placeLanes(view), [p, l, open]);
@@ -159,7 +149,7 @@ function textAt(v: TimelineView, thread: number, time: number, y: number, spanRo
 
 function HeatMap() {
   const p = state.profile.value!, metric = state.metric.value, heat = useMemo(() => heatOf(p, valueOf(p, metric)), [p, metric]);
-  const [box, width, height] = usePlace(), canvas = useRef<HTMLCanvasElement>(null), from = useRef<number | null>(null);
+  const [box, width, height] = useSize(), canvas = useRef<HTMLCanvasElement>(null), from = useRef<number | null>(null);
   useLayoutEffect(() => { if (width && height) drawHeat(prepare(canvas.current!, width, height), width, height, heat, state.timeRange.value, state.isDark.value); });
   const timeAt = (e: PointerEvent) => {
     const rect = canvas.current!.getBoundingClientRect(), column = Math.floor(((e.clientX - rect.left) / rect.width) * heat.columns);
