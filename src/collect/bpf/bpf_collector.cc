@@ -59,11 +59,11 @@ uint32_t ring_bytes(bool has_switches) {
 }
 
 void limit_depth(BpfOptions& options, Diagnostics& diagnostics) {
-  if (options.max_depth > SAMPLER_MAX_DEPTH)
+  if (options.max_depth > kMostDepth)
     diagnostics.add("max_depth_lowered_for_bpf", Severity::kNotice,
                     "--max-depth was lowered to 4096, the most that the BPF program walks; --backend perf takes more", 1,
                     fmt::format("{}", options.max_depth));
-  options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, SAMPLER_MAX_DEPTH);
+  options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, kMostDepth);
 }
 
 PerfOptions side_band_options(const BpfOptions& options) {
@@ -177,7 +177,6 @@ sampler_settings BpfCollector::settings() const {
                          : perf.stack_mode == StackMode::kFramePointer ? SAMPLER_USER_FRAME_POINTERS
                                                                        : SAMPLER_USER_NONE;
   settings.inherit = perf.inherit;
-  settings.snapshots = settings.learn = 1;
   settings.let_through = static_cast<bool>(options_.perf_tap);
   settings.count_only = options_.count_only;
   settings.off_cpu = options_.off_cpu;
@@ -266,11 +265,15 @@ void BpfCollector::take_record(std::span<const std::byte> record) {
   bytes_read_ += record.size();
   records_++;
   const sampler_header* header = header_of(record);
-  if (!header) return;
+  if (!header) return note_malformed();
   // Counts name a stack long after it was met, when other code may lie at its addresses: it is told in its turn.
   if (header->type == SAMPLER_STACK && !options_.count_only) stacks_.keep(header->stack, header->time_ns, record);
   else if (header->type != SAMPLER_WANT_MODULE) sorter_.push_copy(header->time_ns, record);
   else processes_->make_table(static_cast<uint32_t>(header->stack), static_cast<int32_t>(header->pid));
+}
+
+void BpfCollector::note_malformed() {
+  diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
 }
 
 void BpfCollector::drain() {
@@ -285,7 +288,7 @@ Result<void> BpfCollector::deliver(uint64_t until_ns) {
 
 Result<void> BpfCollector::tell_stack(StackBook::Stack& kept, uint64_t time_ns) {
   if (!decoder_.decode(kept.record, stack_event_)) {
-    diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
+    note_malformed();
     return {};
   }
   auto& stack = std::get<event::StackDef>(stack_event_);
@@ -322,7 +325,7 @@ Result<void> BpfCollector::deliver_record(std::span<const std::byte> record) {
   const sampler_header& header = *header_of(record);
   if (header.type == SAMPLER_STACK) return deliver_stack(record);
   if (!decoder_.decode(record, event_)) {
-    diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
+    note_malformed();
     return {};
   }
   if (auto* sample = std::get_if<event::Sample>(&event_)) {

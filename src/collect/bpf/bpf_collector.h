@@ -52,6 +52,7 @@ class BpfCollector final : public event::Collector {
   Result<void> follow_cpus();
   void drain();
   void take_record(std::span<const std::byte> record);
+  void note_malformed();
   void repeat_stacks(uint64_t now_ns);
   Result<void> deliver(uint64_t until_ns);
   Result<void> deliver_record(std::span<const std::byte> record);
