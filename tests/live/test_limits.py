@@ -15,7 +15,6 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import harness
-from folded import Folded
 from pftrace import Trace
 
 

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import harness
 import pftrace
 import pprof
-from folded import Folded, holds_in_order
+from folded import holds_in_order
 
 BACKEND = sys.argv.pop(1) if sys.argv[1:2] and sys.argv[1] in ("perf", "bpf") else "perf"
 MS, ROUNDS = 20, 20
