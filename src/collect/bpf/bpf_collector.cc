@@ -66,6 +66,9 @@ void limit_depth(BpfOptions& options, Diagnostics& diagnostics) {
   options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, kMostDepth);
 }
 
+// Seen here, of threads that run already, and by the programs, of new ones.
+constexpr const char *kTasksFull = "bpf_tasks_full", *kTasksFullWords = "threads not followed because there were too many";
+
 PerfOptions side_band_options(const BpfOptions& options) {
   PerfOptions perf = options.perf;
   perf.side_band_only = true;
@@ -206,24 +209,25 @@ Result<void> BpfCollector::attach() {
   return object_->attach_tracepoints();
 }
 
+Result<void> BpfCollector::name_task(int32_t tid, bool on) {
+  if (!object_->add_task(tid, on)) diagnostics_.add(kTasksFull, Severity::kDataLoss, kTasksFullWords);
+  return events_->open_task(tid);
+}
+
 // Threads are listed until none is new: one made meanwhile by a listed thread was added in the kernel.
 Result<void> BpfCollector::name_tasks() {
   if (wide_) return {};
   bool is_command = side_->command_pid().has_value();
   std::unordered_set<int32_t> named;
-  for (int32_t tid : side_->live_tids()) {
-    if (!named.insert(tid).second) continue;
-    object_->add_task(tid, !is_command);
-    TRY(events_->open_task(tid));
-  }
+  for (int32_t tid : side_->live_tids())
+    if (named.insert(tid).second) TRY(name_task(tid, !is_command));
   for (int round = 0; !options_.perf.target.pids.empty() && round < kMostListings; round++) {
     auto threads = threads_of(options_.perf.target.pids);
     if (!threads) break;  // a process ended meanwhile
     bool is_any_new = false;
     for (const event::Task& task : *threads) {
       if (!named.insert(task.tid).second) continue;
-      object_->add_task(task.tid, true);
-      TRY(events_->open_task(task.tid));
+      TRY(name_task(task.tid, true));
       is_any_new = true;
     }
     if (!is_any_new) break;
@@ -415,7 +419,7 @@ void BpfCollector::report_losses() {
       {SAMPLER_RING_FULL_SWITCHES, Severity::kDataLoss, "bpf_lost_switches", "context switches lost in the kernel's ring"},
       {SAMPLER_NO_RING, Severity::kDataLoss, "bpf_no_ring", "records lost because their CPU had no ring yet"},
       {SAMPLER_COUNTS_FULL, Severity::kDataLoss, "bpf_counts_full", "samples not counted because there were too many different stacks"},
-      {SAMPLER_TASKS_FULL, Severity::kDataLoss, "bpf_tasks_full", "threads not followed because there were too many"},
+      {SAMPLER_TASKS_FULL, Severity::kDataLoss, kTasksFull, kTasksFullWords},
       {SAMPLER_PROCESSES_FULL, Severity::kNotice, "bpf_processes_full", "processes beyond what the BPF program can hold; their stacks are unwound from snapshots"},
       {SAMPLER_WAITS_FULL, Severity::kDataLoss, "bpf_waits_full", "waits not recorded because too many threads were off the CPU"},
       {SAMPLER_SNAPSHOTS_OVER_BUDGET, Severity::kInfo, "bpf_snapshots_over_budget", "stacks cut because too many samples wanted a copy of their stack"},

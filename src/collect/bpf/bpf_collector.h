@@ -48,6 +48,7 @@ class BpfCollector final : public event::Collector {
   sampler_settings settings() const;
   Result<void> load();
   Result<void> attach();
+  Result<void> name_task(int32_t tid, bool on);
   Result<void> name_tasks();
   Result<void> follow_cpus();
   void drain();
