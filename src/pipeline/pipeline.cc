@@ -269,7 +269,7 @@ void Pipeline::Impl::on_switch_stack(const event::Sample& sample) {
   WaitStack stack{.end = user.end, .period = sample.period};
   stack.site = interner.intern(*thread.process, threads[&thread].stack, user.frames, sample.kernel_chain);
   if (user.end == profile::StackEnd::kTruncatedSnapshot)
-    diagnostics().add("off_cpu_stacks_cut", Severity::kNotice, "stacks of waits that go on above the 4 KiB that were copied");
+    diagnostics().add("off_cpu_stacks_cut", Severity::kNotice, "stacks of waits that go on above what was copied");
   switches.on_stack(who, stack);
 }
 

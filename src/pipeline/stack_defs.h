@@ -26,7 +26,7 @@ class StackDefs {
 
   explicit StackDefs(Diagnostics& diagnostics, size_t most = kMostDefinitions) : diagnostics_(diagnostics), most_(most) {}
 
-  void define(const space::Process& process, uint64_t id, const KnownStack& stack, uint64_t time_ns = 0);
+  void define(const space::Process& process, uint64_t id, const KnownStack& stack, uint64_t time_ns);
   // Without a definition: an invalid site, counted.
   KnownStack find(const space::Process& process, uint64_t id);
 

@@ -199,9 +199,9 @@ TEST(StackDefs, MemoryIsFreedAndBounded) {
   StackDefs defs(diagnostics, 10);
   space::Process a, b;
   a.serial = 1, b.serial = 2;
-  for (uint64_t id = 1; id <= 8; id++) defs.define(a, id, {profile::CallSiteId(id), profile::StackEnd::kComplete});
-  defs.define(a, 8, {profile::CallSiteId(size_t{80}), profile::StackEnd::kComplete});
-  for (uint64_t id = 1; id <= 8; id++) defs.define(b, id, {profile::CallSiteId(id), profile::StackEnd::kComplete});
+  for (uint64_t id = 1; id <= 8; id++) defs.define(a, id, {profile::CallSiteId(id), profile::StackEnd::kComplete}, 0);
+  defs.define(a, 8, {profile::CallSiteId(size_t{80}), profile::StackEnd::kComplete}, 0);
+  for (uint64_t id = 1; id <= 8; id++) defs.define(b, id, {profile::CallSiteId(id), profile::StackEnd::kComplete}, 0);
   EXPECT_EQ(defs.size(), 10u);
   EXPECT_EQ(diagnostics.count("stack_definitions_dropped"), 6u);
   EXPECT_EQ(defs.find(a, 8).site, profile::CallSiteId(size_t{80}));

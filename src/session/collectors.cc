@@ -100,7 +100,9 @@ Result<std::unique_ptr<RunningCollector>> make_bpf(const RecordOptions& options)
 std::string reason_for_perf(const RecordOptions& options) {
   if (options.stack_bytes) return "--stack-size is about the copies of stacks that perf events take";
   if (options.freq_hz > collect::kMostClockHz) return fmt::format("-F {}: bpf takes at most {} Hz", options.freq_hz, collect::kMostClockHz);
-  bool is_clock = options.events.empty() || std::ranges::any_of(options.events, [](auto& name) { return name.ends_with("-clock"); });
+  if (options.pipeline.max_depth > collect::kMostDepth)
+    return fmt::format("--max-depth {}: bpf walks at most {} frames", options.pipeline.max_depth, collect::kMostDepth);
+  bool is_clock = options.events.empty() || std::ranges::any_of(options.events, [](auto& name) { return name.contains("-clock"); });
   if (options.period && options.period < collect::kLeastClockPeriodNs && is_clock)
     return fmt::format("-c {}: bpf takes a clock's sample every {} ns at most", options.period, collect::kLeastClockPeriodNs);
   return {};

@@ -171,8 +171,9 @@ class Inputs:
         for start, size in sorted(set(ranges)):
             out += range(start + skip, start + size, step)
             skip = (skip - size) % step
+        out = sorted(set(out))
         self.random.shuffle(out)
-        return sorted(set(out))[:count] if count < 10 else out[:count]
+        return out[:count]
 
 
 def varint(value):

@@ -89,10 +89,6 @@ class Stats : public event::EventSink {
   void on(const event::StackDef& def) {
     ends[def.id] = def.user_end;
     kernel_frames += def.kernel_chain.size();
-    if (getenv("CPROF_SHOW_KERNEL") && !def.kernel_chain.empty()) {
-      for (uint64_t pc : def.kernel_chain) fmt::print(stderr, "{:x} ", pc);
-      fmt::print(stderr, "\n");
-    }
   }
   void on(const event::SwitchOut& out) {
     ThreadStats& t = threads[out.task.tid];
@@ -148,9 +144,10 @@ int main(int argc, char** argv) {
     if (strcmp(argv[at], "--off-cpu") == 0) options.off_cpu = true;
     else if (strcmp(argv[at], "--count-only") == 0) options.count_only = true;
     else if (strcmp(argv[at], "--for-5.10") == 0) options.variant = collect::SamplerVariant::kFor510;
+    else break;
   }
   std::vector<std::string> words(argv + at, argv + argc);
-  if (words.empty()) {
+  if (words.empty() || words[0].starts_with("--")) {
     fmt::print(stderr, "usage: event_stats [--off-cpu] [--count-only] [--for-5.10] PROGRAM ARGS... | -a SECONDS\n");
     return 2;
   }

@@ -123,7 +123,8 @@ class Chosen(Bpf):
 
     def test_perf_where_bpf_cannot(self):
         for options, word in ((["-e", "{cpu-clock,page-faults}"], "-e {...}"), (["--stack-size", "8K"], "--stack-size"),
-                              (["-F", "20000"], "20000"), (["-e", "sched:sched_switch"], "tracepoints")):
+                              (["-F", "20000"], "20000"), (["-e", "sched:sched_switch"], "tracepoints"),
+                              (["--max-depth", "5000"], "--max-depth"), (["-e", "cpu-clock:u", "-c", "50000"], "-c 50000")):
             done = self.record([harness.program("nofp_gcc"), "0.3"], *options)
             notes = done.notes(self.NOTE)
             self.assertEqual(len(notes), 1, done.stderr)
@@ -163,7 +164,7 @@ class Counted(Bpf):
         for folded in self.both(command, "-e", "page-faults", "-c", "1"):
             # Where the program keeps its times is touched there, too.
             self.assertLessEqual(abs(folded.count_with("touch_pages") - 2000), 20)
-            self.assertGreaterEqual(folded.share_of("main", "descend", "touch_pages"), 0.8)
+            self.assertGreaterEqual(folded.count_with("main", "descend", "touch_pages"), 0.99 * folded.count_with("touch_pages"))
 
     def test_shares_are_the_same(self):
         for folded in self.both([harness.program("shares"), "1.5"]):

@@ -21,7 +21,7 @@ from backends import WORKS, bpf_state, built_backends
 from leftovers import BpfObjects, bpf_objects_of, kernel_complaints, special_descriptors
 
 SHORT_PROCESSES, SHORT_MS = 5000, 2
-LEAST_WITH_MAIN = {"perf": 0.95, "bpf": 0.95}
+LEAST_WITH_MAIN = 0.95
 LEAST_OF_SHORT = {"perf": 0.97, "bpf": 0.99}
 SHARERS, SHARED_MB, SHARED_LIMIT_MB = 200, 150, 300
 
@@ -182,7 +182,7 @@ class SharedBinary(Conditions):
         mine = self.folded().of_comm(os.path.basename(big)[:15])
         print(f"{self.backend}: {mine.total} samples, peak {usage.ru_maxrss / 1024:.0f} MB", flush=True)
         self.assertGreater(mine.total, 500, stderr)
-        self.assertGreaterEqual(mine.share_of("main", "big_work"), LEAST_WITH_MAIN[self.backend], stderr)
+        self.assertGreaterEqual(mine.share_of("main", "big_work"), LEAST_WITH_MAIN, stderr)
         self.assertLess(usage.ru_maxrss / 1024, SHARED_LIMIT_MB, stderr)
         # Tables lie in maps of 4 MB: a few for this file and all others, not one and more for each process.
         self.assertLess(maps, SHARERS // 2, "BPF maps that hold the tables")

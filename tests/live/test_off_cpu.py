@@ -12,17 +12,15 @@ Requires: root (switch stacks and wake-ups are kernel events), tracefs, a disk t
 import os
 import re
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import harness
 import pftrace
 import pprof
-from folded import Folded, holds_in_order
+from folded import holds_in_order
 
 BACKEND = sys.argv.pop(1) if sys.argv[1:2] and sys.argv[1] in ("perf", "bpf") else "perf"
 MS, ROUNDS = 20, 20
-STORM = 60_000  # switches a second that bpf takes without a loss
 # kind of wait -> the class of what the kernel does in it
 CLASSES = {"sleep": "sleep", "futex": "futex", "mutex": "futex", "pipe": "io", "socket": "network", "poll": "poll",
            "epoll": "poll", "fsync": "io", "fault": "memory"}

@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))

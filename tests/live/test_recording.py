@@ -98,12 +98,13 @@ class Killed(Recording):
 
     # While the recording goes on anyone may look; the end takes the part away.
     def test_it_can_be_read_meanwhile(self):
-        process = self.start("-F", "499", "-d", "8")
+        process = self.start("-F", "499")
         self.wait_for_commits(1)
         for _ in range(3):
             self.cprof("report", self.path("run.cprof.part"))
         ((samples,),) = self.rows("run.cprof.part", "SELECT count(*) FROM perf_sample")
         self.assertGreater(samples, 0)
+        process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
         self.assert_no_leftovers("run.cprof")
         self.assertFalse(re.search("cut off", self.cprof("report", self.path("run.cprof")).stdout.decode()))

@@ -117,11 +117,12 @@ class Local(Symbolize):
                 self.assertEqual(named, expected, name)
 
     def test_kernel_frames_of_this_boot(self):
-        self.record_without_names(harness.program("faults"), "raw.pb.gz", options=("-e", "page-faults", "-c", "10"))
+        harness.need_root()
+        self.record([harness.program("faults"), "30000"], "--no-symbolize", outputs=("raw.pb.gz",))
         self.run_symbolize(self.path("raw.pb.gz"), "-o", self.path("named.folded"))
         kernel = {frame for frames, _ in self.folded("named.folded").stacks for frame in frames if frame.endswith("_[k]")}
-        if harness.paranoid_level() < 2 and kernel:
-            self.assertTrue(all(is_named(frame) for frame in kernel), kernel)
+        self.assertGreater(len(kernel), 5)
+        self.assertTrue(all(is_named(frame) for frame in kernel), kernel)
 
     def test_lines_and_inlined_functions_are_in_the_pprof(self):
         self.record_without_names(harness.program("nofp_gcc"), "raw.pb.gz")

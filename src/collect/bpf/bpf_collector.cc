@@ -59,12 +59,15 @@ uint32_t ring_bytes(bool has_switches) {
 }
 
 void limit_depth(BpfOptions& options, Diagnostics& diagnostics) {
-  if (options.max_depth > SAMPLER_MAX_DEPTH)
+  if (options.max_depth > kMostDepth)
     diagnostics.add("max_depth_lowered_for_bpf", Severity::kNotice,
                     "--max-depth was lowered to 4096, the most that the BPF program walks; --backend perf takes more", 1,
                     fmt::format("{}", options.max_depth));
-  options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, SAMPLER_MAX_DEPTH);
+  options.max_depth = std::clamp<uint32_t>(options.max_depth, 1, kMostDepth);
 }
+
+// Seen here, of threads that run already, and by the programs, of new ones.
+constexpr const char *kTasksFull = "bpf_tasks_full", *kTasksFullWords = "threads not followed because there were too many";
 
 PerfOptions side_band_options(const BpfOptions& options) {
   PerfOptions perf = options.perf;
@@ -177,7 +180,6 @@ sampler_settings BpfCollector::settings() const {
                          : perf.stack_mode == StackMode::kFramePointer ? SAMPLER_USER_FRAME_POINTERS
                                                                        : SAMPLER_USER_NONE;
   settings.inherit = perf.inherit;
-  settings.snapshots = settings.learn = 1;
   settings.let_through = static_cast<bool>(options_.perf_tap);
   settings.count_only = options_.count_only;
   settings.off_cpu = options_.off_cpu;
@@ -207,24 +209,25 @@ Result<void> BpfCollector::attach() {
   return object_->attach_tracepoints();
 }
 
+Result<void> BpfCollector::name_task(int32_t tid, bool on) {
+  if (!object_->add_task(tid, on)) diagnostics_.add(kTasksFull, Severity::kDataLoss, kTasksFullWords);
+  return events_->open_task(tid);
+}
+
 // Threads are listed until none is new: one made meanwhile by a listed thread was added in the kernel.
 Result<void> BpfCollector::name_tasks() {
   if (wide_) return {};
   bool is_command = side_->command_pid().has_value();
   std::unordered_set<int32_t> named;
-  for (int32_t tid : side_->live_tids()) {
-    if (!named.insert(tid).second) continue;
-    object_->add_task(tid, !is_command);
-    TRY(events_->open_task(tid));
-  }
+  for (int32_t tid : side_->live_tids())
+    if (named.insert(tid).second) TRY(name_task(tid, !is_command));
   for (int round = 0; !options_.perf.target.pids.empty() && round < kMostListings; round++) {
     auto threads = threads_of(options_.perf.target.pids);
     if (!threads) break;  // a process ended meanwhile
     bool is_any_new = false;
     for (const event::Task& task : *threads) {
       if (!named.insert(task.tid).second) continue;
-      object_->add_task(task.tid, true);
-      TRY(events_->open_task(task.tid));
+      TRY(name_task(task.tid, true));
       is_any_new = true;
     }
     if (!is_any_new) break;
@@ -266,11 +269,15 @@ void BpfCollector::take_record(std::span<const std::byte> record) {
   bytes_read_ += record.size();
   records_++;
   const sampler_header* header = header_of(record);
-  if (!header) return;
+  if (!header) return note_malformed();
   // Counts name a stack long after it was met, when other code may lie at its addresses: it is told in its turn.
   if (header->type == SAMPLER_STACK && !options_.count_only) stacks_.keep(header->stack, header->time_ns, record);
   else if (header->type != SAMPLER_WANT_MODULE) sorter_.push_copy(header->time_ns, record);
   else processes_->make_table(static_cast<uint32_t>(header->stack), static_cast<int32_t>(header->pid));
+}
+
+void BpfCollector::note_malformed() {
+  diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
 }
 
 void BpfCollector::drain() {
@@ -285,7 +292,7 @@ Result<void> BpfCollector::deliver(uint64_t until_ns) {
 
 Result<void> BpfCollector::tell_stack(StackBook::Stack& kept, uint64_t time_ns) {
   if (!decoder_.decode(kept.record, stack_event_)) {
-    diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
+    note_malformed();
     return {};
   }
   auto& stack = std::get<event::StackDef>(stack_event_);
@@ -322,7 +329,7 @@ Result<void> BpfCollector::deliver_record(std::span<const std::byte> record) {
   const sampler_header& header = *header_of(record);
   if (header.type == SAMPLER_STACK) return deliver_stack(record);
   if (!decoder_.decode(record, event_)) {
-    diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
+    note_malformed();
     return {};
   }
   if (auto* sample = std::get_if<event::Sample>(&event_)) {
@@ -412,7 +419,7 @@ void BpfCollector::report_losses() {
       {SAMPLER_RING_FULL_SWITCHES, Severity::kDataLoss, "bpf_lost_switches", "context switches lost in the kernel's ring"},
       {SAMPLER_NO_RING, Severity::kDataLoss, "bpf_no_ring", "records lost because their CPU had no ring yet"},
       {SAMPLER_COUNTS_FULL, Severity::kDataLoss, "bpf_counts_full", "samples not counted because there were too many different stacks"},
-      {SAMPLER_TASKS_FULL, Severity::kDataLoss, "bpf_tasks_full", "threads not followed because there were too many"},
+      {SAMPLER_TASKS_FULL, Severity::kDataLoss, kTasksFull, kTasksFullWords},
       {SAMPLER_PROCESSES_FULL, Severity::kNotice, "bpf_processes_full", "processes beyond what the BPF program can hold; their stacks are unwound from snapshots"},
       {SAMPLER_WAITS_FULL, Severity::kDataLoss, "bpf_waits_full", "waits not recorded because too many threads were off the CPU"},
       {SAMPLER_SNAPSHOTS_OVER_BUDGET, Severity::kInfo, "bpf_snapshots_over_budget", "stacks cut because too many samples wanted a copy of their stack"},

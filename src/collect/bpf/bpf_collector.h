@@ -48,10 +48,12 @@ class BpfCollector final : public event::Collector {
   sampler_settings settings() const;
   Result<void> load();
   Result<void> attach();
+  Result<void> name_task(int32_t tid, bool on);
   Result<void> name_tasks();
   Result<void> follow_cpus();
   void drain();
   void take_record(std::span<const std::byte> record);
+  void note_malformed();
   void repeat_stacks(uint64_t now_ns);
   Result<void> deliver(uint64_t until_ns);
   Result<void> deliver_record(std::span<const std::byte> record);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/result.h"
+#include "collect/bpf/sampler_abi.h"
 #include "collect/bpf/sampler_bytes.h"
 #include "collect/perf/perf_options.h"
 
@@ -17,10 +18,11 @@ namespace cprof::collect {
 // faster than this, a CPU can be kept from all other work until the kernel's watchdog complains.
 inline constexpr uint64_t kMostClockHz = 10'000;
 inline constexpr uint64_t kLeastClockPeriodNs = 1'000'000'000 / kMostClockHz;
+inline constexpr uint32_t kMostDepth = SAMPLER_MAX_DEPTH;
 
 struct BpfOptions {
   PerfOptions perf;               // the target, events, rate; stack_mode kDwarf means the tables
-  uint32_t max_depth = 4096;      // of user frames, at most this many
+  uint32_t max_depth = kMostDepth;  // of user frames
   bool off_cpu = false;           // where threads left the CPU, and who woke them
   bool count_only = false;        // samples are counted per stack: no times, little data
   uint64_t repeat_stacks_ns = 5'000'000'000;  // a stack that is still met is told again after so long

@@ -88,10 +88,10 @@ void RingReader::hold(std::span<const std::byte> record) {
   size_t needed = sizeof(length) + padded(record.size());
   if (held_.empty() || held_.back().capacity() - held_.back().size() < needed) held_.emplace_back().reserve(std::max(kPieceBytes, needed));
   std::vector<std::byte>& piece = held_.back();
-  size_t at = piece.size();
-  piece.resize(at + needed);
-  memcpy(&piece[at], &length, sizeof(length));
-  memcpy(&piece[at + sizeof(length)], record.data(), record.size());
+  const auto* head = reinterpret_cast<const std::byte*>(&length);
+  piece.insert(piece.end(), head, head + sizeof(length));
+  piece.insert(piece.end(), record.begin(), record.end());
+  piece.resize(padded(piece.size()));
   held_bytes_ += needed;
 }
 

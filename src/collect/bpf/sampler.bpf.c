@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* The sampler inside the kernel. on_sample runs at each overflow of a perf event, on_switch at each context switch: both
  * drop what is not wanted first, walk the user stack by the tables in the maps, take the kernel's stack, and write a
- * record to the ring of their CPU. A stack is written once per process image (define_stack) and named by its id then.
+ * record to the ring of their CPU. A stack is written once per process image (define_stack) and named by its id then,
+ * until user space wants all of them again.
  * All memory is preallocated and no helper takes a lock it could hold already: on_sample may run in an NMI.
  * What cannot be done is counted, never passed over.
  */
@@ -75,8 +76,7 @@ int BPF_PROG(on_exit, struct task_struct *task) {
 /* ---- on-CPU ---- */
 
 /* A thread runs on one CPU at a time, so nobody else adds to its counts. */
-SAMPLER_INLINE void add_to(struct sampler_count *known, void *map, const struct sampler_count_key *key,
-                                                         uint64_t weight) {
+SAMPLER_INLINE void add_to(struct sampler_count *known, void *map, const struct sampler_count_key *key, uint64_t weight) {
   struct sampler_count first = {.samples = 1, .weight = weight};
   if (known) {
     known->samples++;
@@ -93,8 +93,7 @@ SAMPLER_INLINE void count_sample(const struct sampler_sample *sample) {
   else add_to(bpf_map_lookup_elem(&counts_0, &key), &counts_0, &key, sample->period);
 }
 
-SAMPLER_INLINE void take_sample(struct bpf_perf_event_data *context, struct scratch *scratch,
-                                                              void *ring, uint32_t slot) {
+SAMPLER_INLINE void take_sample(struct bpf_perf_event_data *context, struct scratch *scratch, void *ring, uint32_t slot) {
   struct task_struct *task = current_task();
   struct sampler_sample *sample = &scratch->sample;
   begin_walk(scratch, task, sample->header.pid, slot);
@@ -160,8 +159,7 @@ SAMPLER_INLINE int is_in_interrupt(struct task_struct *task) {
   return registers && (int64_t)registers->orig_ax < 0;
 }
 
-SAMPLER_INLINE void tell_switch_in(struct sampler_wait *wait, uint32_t pid, uint32_t tid,
-                                                                 uint64_t time_ns, void *ring) {
+SAMPLER_INLINE void tell_switch_in(struct sampler_wait *wait, uint32_t pid, uint32_t tid, uint64_t time_ns, void *ring) {
   struct sampler_switch in = {.woken_ns = wait->woken_ns, .waker_pid = wait->waker_pid, .waker_tid = wait->waker_tid};
   in.header.type = SAMPLER_SWITCH_IN;
   in.header.cpu = bpf_get_smp_processor_id();

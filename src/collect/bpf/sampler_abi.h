@@ -106,13 +106,11 @@ struct sampler_settings {
   uint8_t kernel_stacks;
   uint8_t user_stacks;            /* enum sampler_user_stacks */
   uint8_t inherit;
-  uint8_t snapshots;
   uint8_t let_through;            /* also let perf write its own sample: the test compares both */
   uint8_t count_only;             /* samples are counted per stack, without times */
-  uint8_t learn;                  /* mappings not told of yet are looked up in the kernel */
   uint8_t off_cpu;
   uint8_t some_cpus;              /* only those whose bit is set in cpus */
-  uint8_t unused_bytes[7];
+  uint8_t unused_bytes[1];
   uint64_t cpus[SAMPLER_MAX_CPUS / 64];
 };
 enum sampler_user_stacks { SAMPLER_USER_NONE = 0, SAMPLER_USER_TABLES, SAMPLER_USER_FRAME_POINTERS };
@@ -201,7 +199,7 @@ enum sampler_end {
   SAMPLER_END_UNSUPPORTED_ABI
 };
 
-/* Counters of what went wrong, per CPU. */
+/* Counters, per CPU: of what was lost or done otherwise, and of all samples, by which user space checks the rest. */
 enum sampler_counter {
   SAMPLER_RING_FULL_SAMPLES = 0,
   SAMPLER_RING_FULL_STACKS,

@@ -29,7 +29,7 @@ class SamplerEvents {
   Result<void> follow_cpus(std::span<const int> online);
 
  private:
-  // A CPU whose events are open; how long the first of them has been enabled tells whether it still is.
+  // A CPU whose events are open; how long the last of them has been enabled tells whether it still is.
   struct OpenCpu {
     int cpu = -1;
     int event = -1;  // the link's

@@ -191,10 +191,10 @@ Result<void> SamplerObject::set_cgroup(int cgroup_fd) {
   return fail_errno("--cgroup with the bpf backend: not a directory of the cgroup v2 hierarchy");
 }
 
-void SamplerObject::add_task(int32_t tid, bool on) {
+bool SamplerObject::add_task(int32_t tid, bool on) {
   uint32_t key = static_cast<uint32_t>(tid);
   sampler_task task{on};
-  bpf_map_update_elem(map_fd("tasks"), &key, &task, BPF_ANY);
+  return bpf_map_update_elem(map_fd("tasks"), &key, &task, BPF_ANY) == 0;
 }
 
 Result<void> SamplerObject::add_rings(std::span<const int> cpus) {

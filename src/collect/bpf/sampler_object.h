@@ -35,7 +35,7 @@ class SamplerObject final : public SamplerMaps {
   Result<void> attach_sampler(Fd perf_event);    // which begins
   void detach_samplers();
   Result<void> set_cgroup(int cgroup_fd);
-  void add_task(int32_t tid, bool on);
+  bool add_task(int32_t tid, bool on);           // false: no room
   void turn(bool on) { control_->on = on; }
 
   // A ring for each of these CPUs that has none yet.

@@ -72,8 +72,7 @@ SAMPLER_INLINE int begin_in_exec(struct scratch *scratch, struct task_struct *ta
 }
 
 /* Needs begin_walk(). */
-SAMPLER_INLINE void walk_user(struct scratch *scratch, struct task_struct *task, void *context,
-                                                            uint32_t slot) {
+SAMPLER_INLINE void walk_user(struct scratch *scratch, struct task_struct *task, void *context, uint32_t slot) {
   struct user_walk *walk = &scratch->walk;
   if (settings.user_stacks == SAMPLER_USER_NONE || !FIELD(task, mm) || FIELD(task, flags) & CPROF_PF_KTHREAD) return;
   if (settings.user_stacks == SAMPLER_USER_FRAME_POINTERS) {
@@ -219,7 +218,7 @@ SAMPLER_INLINE uint32_t copy_stack(struct sampler_snapshot *snapshot, uint64_t s
 
 /* The walk could not do it: user space can. skip: kernel frames. 0: it was not needed, or not written. */
 SAMPLER_INLINE int send_snapshot(struct scratch *scratch, void *context, void *ring, uint32_t slot, uint64_t skip) {
-  if (!scratch->walk.wants_snapshot || !settings.snapshots || !take_budget(scratch, ring)) return 0;
+  if (!scratch->walk.wants_snapshot || !take_budget(scratch, ring)) return 0;
   uint32_t slot_of_cpu = slot % SLOTS;
   struct sampler_snapshot *snapshot = bpf_map_lookup_elem(&snapshots, &slot_of_cpu);
   if (!snapshot) return 0;

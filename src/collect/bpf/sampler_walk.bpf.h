@@ -45,7 +45,7 @@ struct vma_search {
 enum slot { SLOT_SAMPLE = 0, SLOT_SWITCH, SLOTS = SAMPLER_SLOTS };
 
 struct scratch {
-  struct user_walk walk;                /* first: walk_learn finds the rest by it */
+  struct user_walk walk;                /* its context is the slot, by which what it calls finds the rest */
   uint64_t seen_ns;                     /* what user space has told of the process is as new as this */
   struct pt_regs registers;             /* where they cannot be read in their place */
   struct sampler_sample sample;
@@ -133,11 +133,9 @@ static int walk_learn(struct user_walk *walk, uint64_t pc) {
 
 #include "collect/bpf/sampler_vma.bpf.h"
 
-SAMPLER_INLINE int can_look_up(void) { return settings.learn; }
+SAMPLER_INLINE int can_look_up(void) { return bpf_core_field_exists(((struct mm_struct *)0)->mm_mt); }
 
-static int walk_learn(struct user_walk *walk, uint64_t pc) {
-  return can_look_up() ? look_up_mapping(walk->context, pc) : 0;
-}
+static int walk_learn(struct user_walk *walk, uint64_t pc) { return look_up_mapping(walk->context, pc); }
 
 #endif
 
