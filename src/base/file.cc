@@ -72,15 +72,31 @@ Result<void> write_fully(int fd, std::span<const std::byte> bytes, const std::st
   return {};
 }
 
-Result<Fd> open_temporary() {
+std::string temporary_folder() {
   const char* given = getenv("TMPDIR");
-  const std::string folder = given && *given ? given : "/tmp";
-  if (Fd fd(open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)); fd) return fd;
-  std::string name = folder + "/cprof-XXXXXX";  // a file system that has no unnamed files
-  Fd fd(mkostemp(name.data(), O_CLOEXEC));
-  if (!fd) return fail_errno(folder);
-  unlink(name.c_str());
-  return fd;
+  return given && *given ? given : "/tmp";
+}
+
+Result<TemporaryFile> TemporaryFile::create() {
+  const std::string folder = temporary_folder();
+  std::string path = folder + "/cprof-XXXXXX";
+  Fd fd(mkostemp(path.data(), O_CLOEXEC));
+  if (!fd) return fail_errno("a temporary file in " + folder);
+  return TemporaryFile(std::move(fd), std::move(path));
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (fd_) unlink(path_.c_str());
+}
+
+Fd TemporaryFile::without_name() && {
+  unlink(path_.c_str());
+  return std::move(fd_);
+}
+
+Result<Fd> open_temporary() {
+  if (Fd fd(open(temporary_folder().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)); fd) return fd;
+  return TRY(TemporaryFile::create()).without_name();  // a file system that has no unnamed files
 }
 
 Result<OutputFile> OutputFile::create(const std::string& path) {

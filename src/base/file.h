@@ -24,8 +24,29 @@ Result<void> read_exactly_at(int fd, uint64_t offset, std::span<std::byte> into,
 
 Result<void> write_fully(int fd, std::span<const std::byte> bytes, const std::string& name_for_errors);
 
-// An unnamed file of TMPDIR or /tmp: for what must be read or written in any order on its way to or from a pipe.
+std::string temporary_folder();  // TMPDIR or /tmp
+
+// An unnamed file there: for what must be read or written in any order on its way to or from a pipe.
 Result<Fd> open_temporary();
+
+// A file there with a name, for what opens files by their path; gone with this object.
+class TemporaryFile {
+ public:
+  static Result<TemporaryFile> create();
+  TemporaryFile(TemporaryFile&&) noexcept = default;
+  TemporaryFile& operator=(TemporaryFile&&) = delete;
+  ~TemporaryFile();
+
+  int fd() const { return fd_.get(); }
+  const std::string& path() const { return path_; }
+  Fd without_name() &&;  // the file lives as long as that
+
+ private:
+  TemporaryFile(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  Fd fd_;  // none: nothing to remove
+  std::string path_;
+};
 
 // Where an output goes. A regular file is written to "NAME.tmp.PID" beside it and renamed by commit(); pipes, devices
 // and "-" (stdout) are written directly. Destroyed without commit(), the temporary file is removed.

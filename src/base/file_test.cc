@@ -55,6 +55,31 @@ TEST_F(Files, AbandonedOutputLeavesTheOldFileAndNoOther) {
   EXPECT_EQ(file_count(), 1u);
 }
 
+TEST_F(Files, TemporaryFilesLeaveNothing) {
+  const char* before = getenv("TMPDIR");
+  const std::string kept = before ? before : "";
+  setenv("TMPDIR", directory_.c_str(), 1);
+  {
+    auto file = TemporaryFile::create();
+    ASSERT_TRUE(file) << file.error().message;
+    EXPECT_TRUE(file->path().starts_with(directory_ + "/"));
+    const TemporaryFile moved = std::move(*file);
+    EXPECT_EQ(file_count(), 1u);
+    auto other = TemporaryFile::create();
+    ASSERT_TRUE(other) << other.error().message;
+    const Fd nameless = std::move(*other).without_name();
+    EXPECT_TRUE(nameless);
+    EXPECT_EQ(file_count(), 1u) << "the moved one still has its name";
+    EXPECT_TRUE(open_temporary());
+  }
+  EXPECT_EQ(file_count(), 0u);
+  setenv("TMPDIR", path("nowhere").c_str(), 1);
+  EXPECT_EQ(TemporaryFile::create().error().code, ENOENT);
+  EXPECT_EQ(open_temporary().error().code, ENOENT);
+  if (before) setenv("TMPDIR", kept.c_str(), 1);
+  else unsetenv("TMPDIR");
+}
+
 TEST_F(Files, LargeOutputIsWrittenInOrder) {
   std::string expected;
   auto out = OutputFile::create(path("out"));

@@ -111,7 +111,7 @@ void NamingArguments::add_elsewhere_to(CLI::App& app) {
 }
 
 Result<void> NamingArguments::apply_to(load::Options& options) const {
-  options.name_finished |= names_sources();
+  options.name_finished = names_sources();
   return apply_to(options.pipeline);
 }
 

@@ -44,6 +44,7 @@ struct NamingArguments {
   bool names_sources() const { return !root.empty() || !debuginfod.empty() || !debug_directories.empty(); }
   // What cannot be used is an error.
   Result<void> apply_to(pipeline::Options& options) const;
+  // A finished profile is named again when there are places to look in.
   Result<void> apply_to(load::Options& options) const;
 };
 

@@ -7,6 +7,7 @@
 
 #include "analyze/call_tree.h"
 #include "analyze/shares.h"
+#include "base/digit_groups.h"
 #include "cli/report_view.h"
 #include "cli/text_layout.h"
 

@@ -15,6 +15,7 @@
 #include "analyze/site_totals.h"
 #include "analyze/top.h"
 #include "analyze/waits.h"
+#include "base/digit_groups.h"
 #include "cli/text_layout.h"
 #include "timeline/timeline.h"
 

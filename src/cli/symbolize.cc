@@ -18,8 +18,8 @@ struct SymbolizeArguments {
 Result<void> symbolize_input(const SymbolizeArguments& a) {
   load::Options options;
   options.format_name = a.input_format;
-  options.name_finished = true;
   TRY(a.naming.apply_to(options));
+  options.name_finished = true;  // without any place given too
   auto outputs = TRY(a.output.outputs());
   profile::Profile profile = TRY(load::load_profile(a.input, options));
   say_losses(profile.diagnostics, a.input, a.quiet ? Severity::kError : Severity::kNotice);

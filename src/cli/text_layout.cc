@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "base/digit_groups.h"
+
 namespace cprof::cli {
 namespace {
 
@@ -125,13 +127,6 @@ std::string padded(std::string_view text, size_t columns) {
 std::string right_aligned(std::string_view text, size_t columns) {
   const size_t width = columns_of(text);
   return std::string(width < columns ? columns - width : 0, ' ') + std::string(text);
-}
-
-std::string grouped(int64_t number) {
-  std::string digits = fmt::format("{}", number);
-  const size_t first = digits[0] == '-' ? 1 : 0;
-  for (size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, 1, ',');
-  return digits;
 }
 
 std::string percent(double share) {

@@ -21,7 +21,6 @@ std::string shortened(std::string_view text, size_t columns);
 std::string padded(std::string_view text, size_t columns);         // spaces behind
 std::string right_aligned(std::string_view text, size_t columns);  // spaces before
 
-std::string grouped(int64_t number);            // "12,281"
 std::string percent(double share);              // 0.412 -> "41.2 %"
 std::string duration_text(double nanoseconds);  // "12.4 s", "25.0 µs"
 std::string bytes_text(double bytes);           // "201 MB", "1.50 GB"

@@ -37,11 +37,6 @@ TEST(TextLayout, WideCharactersTakeTwoColumns) {
 }
 
 TEST(TextLayout, Numbers) {
-  EXPECT_EQ(grouped(0), "0");
-  EXPECT_EQ(grouped(999), "999");
-  EXPECT_EQ(grouped(1000), "1,000");
-  EXPECT_EQ(grouped(-1234567), "-1,234,567");
-  EXPECT_EQ(grouped(INT64_MIN), "-9,223,372,036,854,775,808");
   EXPECT_EQ(percent(0.4123), "41.2 %");
   EXPECT_EQ(percent(-0.0001), "0.0 %");
   EXPECT_EQ(duration_text(12.41e9), "12.4 s");

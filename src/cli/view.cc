@@ -11,6 +11,7 @@
 
 #include "cli/options.h"
 #include "cli/verb.h"
+#include "cli/weight_arguments.h"
 #include "serve/app.h"
 #include "serve/server.h"
 
@@ -18,10 +19,11 @@ namespace cprof::cli {
 namespace {
 
 struct ViewArguments {
-  std::vector<std::string> inputs, source_roots;
+  std::vector<std::string> inputs;
   std::string input_format;
   uint16_t port = 0;
   bool no_browser = false;
+  SourceArguments source;
   NamingArguments naming;
 };
 
@@ -66,7 +68,7 @@ Result<void> view(const ViewArguments& a) {
   serve::AppOptions options;
   options.load.format_name = a.input_format;
   TRY(a.naming.apply_to(options.load));
-  options.source_roots = a.source_roots;
+  options.source_roots = a.source.folders();
   options.nonce = serve::Gate::new_token();
 
   std::unique_ptr<serve::App> app;
@@ -101,8 +103,7 @@ int view_main(std::vector<std::string> arguments) {
   app.add_option("--input-format", a.input_format, "input format by name, over what its bytes say");
   app.add_option("--port", a.port, "port on loopback; 0: any free one")->capture_default_str();
   app.add_flag("--no-browser", a.no_browser, "only print the address");
-  app.add_option("--source-path", a.source_roots, "folder to look for source files in, before where the debug info says; repeatable")
-      ->allow_extra_args(false);
+  a.source.add_to(app);
   a.naming.add_to(app);
   a.naming.add_elsewhere_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;

@@ -24,7 +24,7 @@ void SourceArguments::add_to(CLI::App& app) {
   app.add_option("--source-path", roots, "folders where source files are looked for, parted by ':'")->allow_extra_args(false);
 }
 
-source::SourceFiles SourceArguments::files() const {
+std::vector<std::string> SourceArguments::folders() const {
   std::vector<std::string> folders;
   for (std::string_view list : roots) {
     while (!list.empty()) {
@@ -33,7 +33,7 @@ source::SourceFiles SourceArguments::files() const {
       if (!folder.empty()) folders.emplace_back(folder);
     }
   }
-  return source::SourceFiles(std::move(folders));
+  return folders;
 }
 
 }  // namespace cprof::cli

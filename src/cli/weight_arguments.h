@@ -23,7 +23,8 @@ struct SourceArguments {
   std::vector<std::string> roots;  // each may be a list, parted by ':'
 
   void add_to(CLI::App& app);
-  source::SourceFiles files() const;
+  std::vector<std::string> folders() const;
+  source::SourceFiles files() const { return source::SourceFiles(folders()); }
 };
 
 }  // namespace cprof::cli

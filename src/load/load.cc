@@ -4,8 +4,8 @@
 
 #include "format/input.h"
 #include "pipeline/imported_names.h"
-#include "pipeline/unfinished.h"
 #include "pipeline/profile_namer.h"
+#include "pipeline/unfinished.h"
 
 namespace cprof::load {
 namespace {
@@ -24,9 +24,9 @@ Result<profile::Profile> replay(const format::FormatInfo& info, format::Input in
 
 Result<profile::Profile> read(const format::FormatInfo& info, format::Input input, const Options& options) {
   profile::Profile profile = TRY(info.read(std::move(input), options.read));
-  if (options.name_finished) pipeline::name_profile(profile, options.pipeline);
-  if (info.has_system_names) pipeline::demangle_imported(profile, options.pipeline.demangle);
   if (profile.run.is_unfinished) pipeline::name_unfinished(profile, options.pipeline);
+  else if (options.name_finished) pipeline::name_profile(profile, options.pipeline);
+  if (info.has_system_names) pipeline::demangle_imported(profile, options.pipeline.demangle);
   return profile;
 }
 

@@ -18,8 +18,6 @@ namespace cprof::pipeline {
 struct NameSources {
   object::FilePlaces places;
   std::shared_ptr<symbolize::DebuginfodClient> debuginfod;  // null: no server is asked for anything
-
-  bool any() const { return debuginfod || !places.root.empty() || !places.debug_directories.empty(); }
 };
 
 struct WantedFile {

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "object/process_files.h"
 #include "pipeline/file_names.h"
+#include "pipeline/kernel_names.h"
 
 namespace cprof::pipeline {
 namespace {
@@ -124,10 +125,7 @@ void Namer::set_name(profile::LocationId id, std::string_view name, uint64_t fun
 
 void Namer::name_kernel(profile::LocationId id, const object::KernelSymbols& symbols) {
   const profile::Location& location = builder_.profile().locations[id.index()];
-  auto symbol = symbols.find(lookup_address(location));
-  if (!symbol) return;
-  if (object::is_generated(*symbol)) set_name(id, object::kGeneratedCode, 0);
-  else set_name(id, symbol->name, symbol->start);
+  if (auto found = kernel_name(symbols, lookup_address(location))) set_name(id, found->name, found->start);
 }
 
 void Namer::name_jit(profile::LocationId id) {

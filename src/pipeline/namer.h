@@ -17,11 +17,10 @@ class Namer {
   ~Namer();
 
   void name_all();
-  // Some of it: the code of one file, in the order of its addresses, and a place in the kernel.
-  void name_file(ModuleFile& file, std::span<const profile::LocationId> locations);
-  void name_kernel(profile::LocationId id, const object::KernelSymbols& symbols);
 
  private:
+  void name_file(ModuleFile& file, std::span<const profile::LocationId> locations);
+  void name_kernel(profile::LocationId id, const object::KernelSymbols& symbols);
   bool open_late(ModuleFile& file, std::span<const profile::LocationId> locations);
   void name_location(const ModuleFile& file, profile::LocationId id, const symbolize::Symbolized& found);
   void name_jit(profile::LocationId id);

@@ -7,9 +7,8 @@
 #include <unordered_map>
 
 #include "base/file.h"
-#include "object/kernel_symbols.h"
-#include "object/process_files.h"
 #include "pipeline/file_names.h"
+#include "pipeline/kernel_names.h"
 #include "profile/frame_name.h"
 
 namespace cprof::pipeline {
@@ -26,6 +25,11 @@ std::string boot_id() {
   auto text = read_text_file("/proc/sys/kernel/random/boot_id", 256);
   if (!text) return "";
   return text->substr(0, text->find('\n'));
+}
+
+bool notes_this_boot(const profile::RunInfo& run) {
+  std::string boot = boot_id();
+  return !boot.empty() && std::ranges::find(run.comments, std::string(kBootComment) + boot) != run.comments.end();
 }
 
 uint64_t lookup_address(const Location& location) { return location.address - (location.is_return_address ? 1 : 0); }
@@ -54,12 +58,12 @@ struct SameFunction {
 
 class ProfileNamer {
  public:
-  ProfileNamer(Profile& profile, const Options& options)
-      : profile_(profile), options_(options), sources_(options.sources), demangler_(options.demangle) {
+  ProfileNamer(Profile& profile, const Options& options, const Provenance& provenance)
+      : profile_(profile), options_(options), provenance_(provenance), sources_(options.sources), demangler_(options.demangle) {
     for (size_t i = 0; i < profile.functions.size(); i++) functions_.try_emplace(profile.functions[i], i);
   }
 
-  void run();
+  std::optional<object::KernelSymbols> run();
 
  private:
   using Rows = std::vector<uint32_t>;  // of locations
@@ -73,17 +77,18 @@ class ProfileNamer {
   void take(uint32_t row, const symbolize::Symbolized& found, std::string_view path);
   profile::FunctionId function(const profile::Function& function);
   void set_lines(Location& location, std::span<const symbolize::SourceLine> lines);
-  void name_kernel(const Rows& rows);
+  void name_kernel(const Rows& rows, const object::KernelSymbols& symbols);
   std::optional<object::KernelSymbols> kernel_symbols();
 
   Profile& profile_;
   const Options& options_;
+  const Provenance provenance_;
   FileSources sources_;
   symbolize::Demangler demangler_;
   std::unordered_map<profile::Function, size_t, FunctionHash, SameFunction> functions_;
 };
 
-void ProfileNamer::run() {
+std::optional<object::KernelSymbols> ProfileNamer::run() {
   std::vector<Rows> by_mapping(profile_.mappings.size());
   Rows kernel;
   for (uint32_t row = 0; row < profile_.locations.size(); row++) {
@@ -95,7 +100,10 @@ void ProfileNamer::run() {
   }
   for (uint32_t mapping = 0; mapping < by_mapping.size(); mapping++)
     if (!by_mapping[mapping].empty()) name_mapping(mapping, by_mapping[mapping]);
-  if (!kernel.empty()) name_kernel(kernel);
+  if (kernel.empty()) return std::nullopt;
+  auto symbols = kernel_symbols();
+  if (symbols) name_kernel(kernel, *symbols);
+  return symbols;
 }
 
 // "[libc.so.6]" is what the reader of perf script's text makes of code without a name.
@@ -124,7 +132,7 @@ void ProfileNamer::name_mapping(uint32_t mapping, Rows& rows) {
   auto build_id = build_id_from_hex(profile_.text(row.build_id));
   bool is_file = path.starts_with('/') || path == "[vdso]";
   if (!is_file && build_id.empty()) return count_miss(diagnostics, symbolize::Miss::kNoFile, rows.size(), path);
-  auto elf = sources_.open({path, build_id, true, true}, diagnostics);
+  auto elf = sources_.open({path, build_id, provenance_.trust_paths, true}, diagnostics);
   NamedFile file{elf ? *elf : nullptr, nullptr, path, options_.inline_frames};
   if (file.elf) file.debug = sources_.debug_file(*file.elf, path, std::nullopt, diagnostics);
   if (!file.debug && !(file.elf && has_debug_info(*file.elf)))
@@ -196,39 +204,31 @@ void ProfileNamer::set_lines(Location& location, std::span<const symbolize::Sour
   }
 }
 
+// None, and a notice, when there are none or they are not the profile's.
 std::optional<object::KernelSymbols> ProfileNamer::kernel_symbols() {
-  auto missing = [&](std::string why) {
-    profile_.diagnostics.add("kernel_symbols_foreign", Severity::kNotice, "kernel frames have no names: " + std::move(why));
-    return std::nullopt;
-  };
-  std::string boot = boot_id();
-  bool is_this_boot = !boot.empty() && std::ranges::find(profile_.run.comments, std::string(kBootComment) + boot) != profile_.run.comments.end();
-  if (!options_.kallsyms_given && !is_this_boot)
-    return missing("the profile is of another boot, or does not tell; --kallsyms FILE names a copy of its /proc/kallsyms");
-  auto loaded = object::KernelSymbols::load(options_.kallsyms_path);
-  if (!loaded) return missing(loaded.error().message);
-  if (loaded->hidden()) return missing(options_.kallsyms_path + " hides its addresses (run as root)");
-  return std::move(*loaded);
+  if (options_.kallsyms_given || provenance_.this_boot || notes_this_boot(profile_.run))
+    return load_kernel_symbols(options_.kallsyms_path, profile_.diagnostics);
+  note_foreign_kernel(profile_.diagnostics);
+  return std::nullopt;
 }
 
-void ProfileNamer::name_kernel(const Rows& rows) {
-  auto symbols = kernel_symbols();
-  if (!symbols) return;
+void ProfileNamer::name_kernel(const Rows& rows, const object::KernelSymbols& symbols) {
   for (uint32_t row : rows) {
     Location& location = profile_.locations[row];
-    auto symbol = symbols->find(lookup_address(location));
-    if (!symbol) continue;
-    const bool is_generated = object::is_generated(*symbol);
-    location.function_start = is_generated ? 0 : symbol->start;
+    auto found = kernel_name(symbols, lookup_address(location));
+    if (!found) continue;
+    location.function_start = found->start;
     symbolize::SourceLine line;
-    line.name = is_generated ? object::kGeneratedCode : symbol->name;
+    line.name = found->name;
     set_lines(location, {&line, 1});
   }
 }
 
 }  // namespace
 
-void name_profile(Profile& profile, const Options& options) { ProfileNamer(profile, options).run(); }
+std::optional<object::KernelSymbols> name_profile(Profile& profile, const Options& options, const Provenance& provenance) {
+  return ProfileNamer(profile, options, provenance).run();
+}
 
 void note_boot(profile::RunInfo& run) {
   if (std::string boot = boot_id(); !boot.empty()) run.comments.push_back(std::string(kBootComment) + boot);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/kernel_names.h"
+
 namespace cprof::pipeline {
 namespace {
 
@@ -176,16 +178,10 @@ bool StackInterner::is_this_boots_kernel(const object::KernelSymbols& symbols, u
 
 void StackInterner::load_kernel_symbols(uint64_t an_address) {
   kernel_symbols_tried_ = true;
-  auto note = [this](const char* name, std::string why) {
-    diagnostics_.add(name, Severity::kNotice, "kernel frames have no names: " + std::move(why));
-  };
-  const char* foreign = "the recording is from another kernel or boot; --kallsyms FILE names a copy of its /proc/kallsyms";
-  if (!options_.kallsyms_given && !modules_.surroundings().same_kernel) return note("kernel_symbols_foreign", foreign);
-  auto loaded = object::KernelSymbols::load(options_.kallsyms_path);
-  if (!loaded) return note("kernel_symbols_unreadable", loaded.error().message);
-  if (loaded->hidden())
-    return note("kernel_symbols_hidden", options_.kallsyms_path + " hides its addresses (run as root, or sysctl kernel.kptr_restrict=0)");
-  if (!options_.kallsyms_given && !is_this_boots_kernel(*loaded, an_address)) return note("kernel_symbols_foreign", foreign);
+  if (!options_.kallsyms_given && !modules_.surroundings().same_kernel) return note_foreign_kernel(diagnostics_);
+  auto loaded = pipeline::load_kernel_symbols(options_.kallsyms_path, diagnostics_);
+  if (!loaded) return;
+  if (!options_.kallsyms_given && !is_this_boots_kernel(*loaded, an_address)) return note_foreign_kernel(diagnostics_);
   kernel_symbols_ = std::move(*loaded);
 }
 

@@ -2,16 +2,11 @@
 
 #include <time.h>
 
-#include <algorithm>
-#include <map>
+#include <cstdlib>
 
-#include "object/process_files.h"
-#include "pipeline/modules.h"
-#include "pipeline/namer.h"
-#include "pipeline/stack_interner.h"
+#include "pipeline/profile_namer.h"
 #include "pipeline/surroundings.h"
 #include "pipeline/wait_classifier.h"
-#include "space/tracker.h"
 
 namespace cprof::pipeline {
 namespace {
@@ -35,78 +30,6 @@ bool is_this_boot(const profile::RunInfo& run) {
   return std::abs(now - then) < int64_t{5 * kSecondNs};
 }
 
-Result<std::shared_ptr<object::ElfFile>> open_elf(const std::string& path) {
-  if (path == "[vdso]") return object::ElfFile::from_memory(TRY(object::read_own_vdso()), path);
-  Fd fd = TRY(object::open_in_directory_root("/", path));
-  return object::ElfFile::open(std::move(fd), path);
-}
-
-class LateNamer {
- public:
-  LateNamer(profile::ProfileBuilder& builder, const Options& options)
-      : builder_(builder), options_(options), modules_(diagnostics(), options.sources, false),
-        interner_(builder, modules_, options, tracker_.kernel(), diagnostics()),
-        namer_(options, builder, modules_, interner_, diagnostics()) {}
-
-  void run() {
-    std::map<profile::MappingId, std::vector<profile::LocationId>> by_mapping;
-    std::vector<profile::LocationId> in_kernel;
-    const profile::Profile& profile = builder_.profile();
-    for (size_t i = 0; i < profile.locations.size(); ++i) {
-      const profile::Location& location = profile.locations[i];
-      if (location.line_count > 0) continue;
-      if (location.kind == profile::FrameKind::kKernel) in_kernel.emplace_back(i);
-      else if (location.mapping.valid()) by_mapping[location.mapping].emplace_back(i);
-    }
-    for (auto& [mapping, locations] : by_mapping) name_mapping(mapping, locations);
-    name_kernel(in_kernel);
-  }
-
- private:
-  Diagnostics& diagnostics() { return builder_.profile().diagnostics; }
-
-  void name_mapping(profile::MappingId id, std::vector<profile::LocationId>& locations) {
-    const profile::Profile& profile = builder_.profile();
-    const profile::Mapping& mapping = profile.mappings[id.index()];
-    ModuleFile file;
-    file.path = profile.text(mapping.path);
-    file.build_id = profile.text(mapping.build_id);
-    if (!file.build_id.empty()) {
-      auto elf = open_elf(file.path);
-      if (elf && object::to_hex((*elf)->build_id()) == file.build_id) file.elf = std::move(*elf);
-    }
-    if (file.elf) file.debug = finder_.find(*file.elf, file.path, std::nullopt, diagnostics());
-    file.debug_searched = true;
-    std::ranges::sort(locations, {}, [&](auto location) { return profile.locations[location.index()].file_address; });
-    namer_.name_file(file, locations);
-  }
-
-  void name_kernel(const std::vector<profile::LocationId>& locations) {
-    if (locations.empty() && builder_.profile().off_cpu.empty()) return;
-    auto symbols = kernel_symbols();
-    if (!symbols) {
-      diagnostics().add("kernel_symbols_unreadable", Severity::kNotice, "kernel frames have no names: " + symbols.error().message);
-      return classify_waits(builder_.profile(), nullptr);
-    }
-    for (profile::LocationId id : locations) namer_.name_kernel(id, *symbols);
-    classify_waits(builder_.profile(), &*symbols);
-  }
-
-  Result<object::KernelSymbols> kernel_symbols() {
-    if (!options_.kallsyms_given && !is_this_boot(builder_.profile().run))
-      return fail("the recording is from another kernel or boot; --kallsyms FILE names a copy of its /proc/kallsyms");
-    return object::KernelSymbols::load(options_.kallsyms_path);
-  }
-
-  profile::ProfileBuilder& builder_;
-  const Options& options_;
-  Modules modules_;
-  space::Tracker tracker_;
-  StackInterner interner_;
-  Namer namer_;
-  object::DebugFileFinder finder_;
-};
-
 }  // namespace
 
 void name_unfinished(profile::Profile& profile, const Options& options) {
@@ -114,10 +37,9 @@ void name_unfinished(profile::Profile& profile, const Options& options) {
                           "the recording was cut off: it holds what had come some seconds before its end");
   profile.run.is_unfinished = false;
   if (!options.symbolize) return;
-  profile::ProfileBuilder builder;
-  builder.profile() = std::move(profile);
-  LateNamer(builder, options).run();
-  profile = builder.take();
+  const Provenance provenance{.trust_paths = false, .this_boot = is_this_boot(profile.run)};
+  const auto kernel = name_profile(profile, options, provenance);
+  classify_waits(profile, kernel ? &*kernel : nullptr);
 }
 
 }  // namespace cprof::pipeline

@@ -1,12 +1,11 @@
 #include "serve/app.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "format/format.h"
 #include "page/embedded_page.h"
 #include "serve/function_code.h"
@@ -20,6 +19,15 @@ using nlohmann::json;
 namespace {
 
 constexpr store::QueryLimits kSqlLimits{.rows = 10'000, .seconds = 30};
+
+// Formats are written to a file, then read: the name is needed in between only.
+Result<Fd> exported(const profile::Profile& profile, const format::FormatInfo& info) {
+  const TemporaryFile file = TRY(TemporaryFile::create());
+  OutputFile out = TRY(OutputFile::create(file.path()));
+  TRY(info.write(profile, out, {}));
+  TRY(out.commit());
+  return open_read(file.path());
+}
 
 Answer json_answer(const json& value) {
   Answer answer;
@@ -140,23 +148,11 @@ Answer App::run_export(const Call& call) {
   const std::string_view ending = call.target.parameter("format");
   const format::FormatInfo* info = format::find_by_path(fmt::format("x.{}", ending));
   if (!file || !info || !info->write) return failed(404, "no such file or format\n");
-  const char* folder = getenv("TMPDIR");
-  std::string path = fmt::format("{}/cprof-export-XXXXXX", folder && *folder ? folder : "/tmp");
-  const int made = mkostemp(path.data(), O_CLOEXEC);
-  if (made < 0) return failed(507, "no room for a temporary file\n");
-  close(made);
-  auto write = [&]() -> Result<void> {
-    OutputFile out = TRY(OutputFile::create(path));
-    TRY(info->write(*file->profile, out, {}));
-    return out.commit();
-  };
-  if (auto done = write(); !done) {
-    unlink(path.c_str());
-    return failed(500, done.error().message + "\n");
-  }
+  auto body = exported(*file->profile, *info);
+  if (!body) return failed(500, body.error().message + "\n");
   Answer answer;
   answer.content_type = "application/octet-stream";
-  answer.body_path = path;
+  answer.body_file = std::move(*body);
   answer.download_name = download_name(names_[*call.target.number("f")], ending);
   return answer;
 }

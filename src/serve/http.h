@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
+
 namespace cprof::serve {
 
 struct Request {
@@ -23,7 +25,7 @@ struct Answer {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
-  std::string body_path;    // instead of body: a file that is sent, then removed
+  Fd body_file;             // instead of body, when there is one: sent from its begin
   std::string download_name;
 };
 

@@ -21,6 +21,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/file.h"
+
 namespace cprof::serve {
 namespace {
 
@@ -37,33 +39,6 @@ std::string policy(const std::string& nonce) {
   return fmt::format("default-src 'none'; script-src 'nonce-{}'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; "
                      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'", nonce);
 }
-
-// A body on disk, gone with its connection.
-class Upload {
- public:
-  ~Upload() {
-    if (fd_ >= 0) close(fd_), unlink(path_.c_str());
-  }
-  bool open() {
-    const char* folder = getenv("TMPDIR");
-    path_ = fmt::format("{}/cprof-upload-XXXXXX", folder && *folder ? folder : "/tmp");
-    fd_ = mkostemp(path_.data(), O_CLOEXEC);
-    return fd_ >= 0;
-  }
-  bool append(const char* data, size_t size) {
-    while (size > 0) {
-      const ssize_t n = ::write(fd_, data, size);
-      if (n <= 0) return false;
-      data += n, size -= static_cast<size_t>(n);
-    }
-    return true;
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  int fd_ = -1;
-};
 
 class BeastServer final : public Server {
  public:
@@ -163,7 +138,7 @@ class BeastServer final : public Server {
     request.fetch_site = std::string(head["Sec-Fetch-Site"]);
     if (options_.refuse)
       if (auto refused = options_.refuse(request)) return answer(socket, *refused, false);
-    Upload upload;
+    std::optional<TemporaryFile> upload;  // its body on disk, gone with the request
     if (auto refused = read_body(socket, buffer, parser, request, upload)) return answer(socket, *refused, false);
     const bool goes_on = head.keep_alive();
     Answer said;
@@ -176,9 +151,14 @@ class BeastServer final : public Server {
 
   std::string too_large() const { return fmt::format("more than {} bytes; cprof view FILE reads it from the disk\n", options_.max_upload_bytes); }
 
-  std::optional<Answer> read_body(tcp::socket& socket, beast::flat_buffer& buffer, http::request_parser<http::buffer_body>& parser, Request& request, Upload& upload) {
+  std::optional<Answer> read_body(tcp::socket& socket, beast::flat_buffer& buffer, http::request_parser<http::buffer_body>& parser, Request& request,
+                                  std::optional<TemporaryFile>& upload) {
     const bool is_upload = request.target.find("/api/open") != std::string::npos;
-    if (is_upload && !upload.open()) return failed(507, "no room for a temporary file\n");
+    if (is_upload) {
+      auto made = TemporaryFile::create();
+      if (!made) return failed(507, made.error().message + "\n");
+      upload.emplace(std::move(*made));
+    }
     std::vector<char> chunk(64 * 1024);
     while (!parser.is_done()) {
       parser.get().body().data = chunk.data();
@@ -189,19 +169,19 @@ class BeastServer final : public Server {
       if (error && error != http::error::need_buffer) return failed(400, "the request was cut off\n");
       const size_t got = chunk.size() - parser.get().body().size;
       if (is_upload) {
-        if (!upload.append(chunk.data(), got)) return failed(507, "no room for the upload\n");
+        auto kept = write_fully(upload->fd(), std::as_bytes(std::span(chunk).first(got)), upload->path());
+        if (!kept) return failed(507, "no room for the upload\n");
       } else {
         if (request.body.size() + got > kMaxSmallBody) return failed(413, "the request is too large\n");
         request.body.append(chunk.data(), got);
       }
     }
-    if (is_upload) request.body_path = upload.path();
+    if (upload) request.body_path = upload->path();
     return std::nullopt;
   }
 
   bool answer(tcp::socket& socket, const Answer& said, bool keep_alive) {
-    const int file = said.body_path.empty() ? -1 : ::open(said.body_path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (!said.body_path.empty()) unlink(said.body_path.c_str());
+    const int file = said.body_file.get();
     struct stat st = {};
     const uint64_t size = file >= 0 && fstat(file, &st) == 0 ? static_cast<uint64_t>(st.st_size) : said.body.size();
     http::response<http::empty_body> head{static_cast<http::status>(said.status), 11};
@@ -218,10 +198,7 @@ class BeastServer final : public Server {
     boost::system::error_code error;
     http::write_header(socket, serializer, error);
     if (!error && file < 0) boost::asio::write(socket, boost::asio::buffer(said.body), error);
-    if (file >= 0) {
-      if (!error) send_file(socket, file, error);
-      close(file);
-    }
+    if (!error && file >= 0) send_file(socket, file, error);
     return !error;
   }
 

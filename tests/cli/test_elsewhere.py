@@ -109,7 +109,7 @@ class Elsewhere(unittest.TestCase):
         moved = Path(self.folder.name, "moved")
         moved.mkdir(exist_ok=True)
         shutil.copy(self.source, moved / "burner.cc")
-        address = self.view(*self.options, "--source-path", str(moved))
+        address = self.view(*self.options, "--source-path", f"{self.folder.name}/nowhere:{moved}")
         texts = [self.ask(address, f"api/source?f=0&func={i}") for i in range(3)]
         found = [json.loads(data) for status, data in texts if status == 200]
         self.assertTrue(any(source["file"] == str(moved / "burner.cc") for source in found), texts)

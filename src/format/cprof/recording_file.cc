@@ -10,6 +10,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/file.h"
 #include "format/gzip.h"
 #include "format/input.h"
 #include "store/database.h"
@@ -95,8 +96,7 @@ Result<Fd> roll_back(const std::string& path) {
 }
 
 Result<Fd> recovered(int file, int journal) {
-  const char* given = getenv("TMPDIR");
-  std::string folder = std::string(given && *given ? given : "/tmp") + "/cprof-XXXXXX";
+  std::string folder = temporary_folder() + "/cprof-XXXXXX";
   if (!mkdtemp(folder.data())) return fail_errno(folder);
   const std::string path = folder + "/recording";
   auto make = [&]() -> Result<Fd> {

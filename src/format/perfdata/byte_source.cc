@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include "base/file.h"
 
 namespace cprof::format::perfdata {
 namespace {
@@ -16,18 +17,6 @@ namespace {
 constexpr size_t kKeptHeadBytes = 64;
 constexpr uint64_t kFarthest = INT64_MAX / 2;
 constexpr size_t kSpoolBytes = 256 * 1024;
-
-Result<Fd> unnamed_file() {
-  const char* directory = getenv("TMPDIR");
-  std::string path = directory && *directory ? directory : "/tmp";
-  Fd fd(open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (fd) return fd;
-  path += "/cprof-XXXXXX";
-  fd = Fd(mkostemp(path.data(), O_CLOEXEC));
-  if (!fd) return fail_errno("a temporary file in " + path);
-  unlink(path.c_str());
-  return fd;
-}
 
 }  // namespace
 
@@ -81,7 +70,7 @@ Result<void> ByteSource::make_seekable() {
 }
 
 Result<void> ByteSource::spool() {
-  Fd file = TRY(unnamed_file());
+  Fd file = TRY(open_temporary());
   std::vector<std::byte> buffer(kSpoolBytes);
   uint64_t at = position_;
   position_ = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analyze/weights.h"
+#include "base/digit_groups.h"
 #include "format/folded/folded.h"
 #include "format/svg/flame_layout.h"
 #include "format/svg/svg.h"
@@ -38,13 +39,6 @@ void append_xml(std::string& out, std::string_view text) {
     else out += one;
     i += one.size();
   }
-}
-
-std::string grouped(int64_t value) {
-  std::string digits = std::to_string(value);
-  const size_t first = digits[0] == '-' ? 1 : 0;
-  for (size_t at = digits.size(); at > first + 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
 }
 
 // Warm colours as flame graphs have had from the beginning; kernel orange, JIT green, code without a name grey, negative

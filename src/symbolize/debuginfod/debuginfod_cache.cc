@@ -16,18 +16,6 @@ namespace {
 
 constexpr int64_t kSecondsAbsent = 600;  // elfutils' default for what its file cache_miss_s says
 
-Result<Fd> unnamed_file() {
-  const char* directory = getenv("TMPDIR");
-  std::string path = directory && *directory ? directory : "/tmp";
-  Fd fd(open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (fd) return fd;
-  path += "/cprof-debuginfod-XXXXXX";
-  fd = Fd(mkostemp(path.data(), O_CLOEXEC));
-  if (!fd) return fail_errno(path);
-  unlink(path.c_str());
-  return fd;
-}
-
 Result<void> make_private_directories(const std::string& path) {
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     std::string part = path.substr(0, slash);
@@ -86,7 +74,7 @@ Result<DebuginfodCache::Incoming> DebuginfodCache::create(DebuginfodKind kind, c
   bool has_place = !directory_.empty() && make_private_directories(directory_ + "/" + hex);
   Fd fd(has_place ? mkostemp(temporary.data(), O_CLOEXEC) : -1);
   if (fd) return Incoming(std::move(fd), std::move(temporary), std::move(path));
-  return Incoming(TRY(unnamed_file()), "", fmt::format("{} {}", name_of(kind), hex));
+  return Incoming(TRY(open_temporary()), "", fmt::format("{} {}", name_of(kind), hex));
 }
 
 DebuginfodCache::Incoming::Incoming(Fd fd, std::string path, std::string final_path)

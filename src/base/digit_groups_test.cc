@@ -1,0 +1,18 @@
+#include "base/digit_groups.h"
+
+#include <gtest/gtest.h>
+
+namespace cprof {
+namespace {
+
+TEST(Grouped, EveryThreeDigits) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1000), "1,000");
+  EXPECT_EQ(grouped(-999), "-999");
+  EXPECT_EQ(grouped(-1234567), "-1,234,567");
+  EXPECT_EQ(grouped(INT64_MIN), "-9,223,372,036,854,775,808");
+}
+
+}  // namespace
+}  // namespace cprof
