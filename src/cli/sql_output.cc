@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "cli/text_layout.h"
 #include "cli/verb.h"
 
@@ -96,28 +97,11 @@ class CsvOutput final : public SqlOutput {
   uint64_t rows_ = 0;
 };
 
-// Length of the well-formed UTF-8 sequence that text begins with; 0: none.
-size_t utf8_length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  const size_t length = first < 0x80                    ? 1
-                        : first >= 0xc2 && first < 0xe0 ? 2
-                        : first >= 0xe0 && first < 0xf0 ? 3
-                        : first >= 0xf0 && first < 0xf5 ? 4
-                                                        : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i)
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
-  const auto second = length > 1 ? static_cast<unsigned char>(text[1]) : 0;
-  const bool is_bad = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-                      (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-  return is_bad ? 0 : length;
-}
-
 std::string json_string(std::string_view text) {
   std::string result = "\"";
   for (size_t i = 0; i < text.size();) {
     const char c = text[i];
-    const size_t length = utf8_length(text.substr(i));
+    const size_t length = first_code_point(text.substr(i)).bytes;
     if (length == 0)
       result += "\\ufffd";
     else if (c == '"' || c == '\\')

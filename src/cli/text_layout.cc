@@ -8,27 +8,19 @@
 #include <vector>
 
 #include "base/digit_groups.h"
+#include "base/utf8.h"
 
 namespace cprof::cli {
 namespace {
 
-// Length in bytes of the well-formed, printable code point at the front of text; 0 when there is none.
-size_t code_point_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return lead >= 0x20 && lead != 0x7f ? 1 : 0;
-  const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  uint32_t code = lead & (0x7fu >> length);
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-    code = code << 6 | (byte(i) & 0x3f);
-  }
-  const bool is_overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  const bool is_control = code < 0xa0 || (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-                          (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;  // C1, zero width, direction overrides
-  const bool is_no_character = code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff);
-  return is_overlong || is_control || is_no_character ? 0 : length;
+// The printable code point at the front of text; no bytes when there is none.
+CodePoint printable_code_point(std::string_view text) {
+  const CodePoint found = first_code_point(text);
+  const uint32_t code = found.value;
+  const bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
+                          (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
+                          code == 0xfeff;  // C0, C1, zero width, direction overrides
+  return is_control ? CodePoint{} : found;
 }
 
 // Unicode's East Asian Width W and F, and pictures, in rough blocks; first and last of each.
@@ -48,13 +40,9 @@ struct Character {
 
 // Of text that may not be well-formed: then a byte is a character.
 Character character_at(std::string_view text, size_t at) {
-  const auto lead = static_cast<unsigned char>(text[at]);
-  if (lead < 0xc2) return {1, 1};
-  const size_t length = code_point_length(text.substr(at));
-  if (length < 2) return {1, 1};
-  uint32_t code = lead & (0x7fu >> length);
-  for (size_t i = 1; i < length; ++i) code = code << 6 | (static_cast<unsigned char>(text[at + i]) & 0x3f);
-  return {length, is_in(kWide, code) ? size_t{2} : is_in(kCombining, code) ? size_t{0} : size_t{1}};
+  const auto [code, bytes] = printable_code_point(text.substr(at));
+  if (bytes < 2) return {1, 1};
+  return {bytes, is_in(kWide, code) ? size_t{2} : is_in(kCombining, code) ? size_t{0} : size_t{1}};
 }
 
 struct Scale {
@@ -91,7 +79,7 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const size_t length = code_point_length(text);
+    const size_t length = printable_code_point(text).bytes;
     if (length == 0) {
       out += '?';
     } else {

@@ -59,8 +59,8 @@ void LanePairs::add_labels(Slice& slice, LabelSetId more) {
   const Profile& profile = builder_.profile();
   std::vector<Label> labels;
   for (LabelSetId id : {slice.labels, more}) {
-    const auto [first, count] = profile.label_sets[id.index()];
-    labels.insert(labels.end(), profile.labels.begin() + first, profile.labels.begin() + first + count);
+    const auto set = profile.labels_of(id);
+    labels.insert(labels.end(), set.begin(), set.end());
   }
   slice.labels = builder_.label_set(labels);
 }

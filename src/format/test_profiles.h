@@ -65,15 +65,9 @@ inline std::string dump(const Profile& profile) {
     line += " " + std::string(profile.text(m.name)) + "/" + std::string(profile.text(m.unit)) + "=";
     line += std::to_string(value);
     if (thread.valid()) line += " tid=" + std::to_string(profile.threads[thread.index()].tid);
-    if (labels.valid()) {
-      const auto [first, count] = profile.label_sets[labels.index()];
-      for (uint32_t i = first; i < first + count; ++i) {
-        const auto& l = profile.labels[i];
-        line += " " + std::string(profile.text(l.key)) + "=" +
-                (l.is_number ? std::to_string(l.number) : std::string(profile.text(l.text))) +
-                std::string(profile.text(l.unit));
-      }
-    }
+    for (const auto& l : profile.labels_of(labels))
+      line += " " + std::string(profile.text(l.key)) + "=" +
+              (l.is_number ? std::to_string(l.number) : std::string(profile.text(l.text))) + std::string(profile.text(l.unit));
     lines.push_back(std::move(line));
   };
   for (const auto& row : profile.aggregates) text(row.site, row.metric, row.thread, row.labels, row.value);

@@ -4,32 +4,19 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/utf8.h"
+
 namespace cprof::format {
 namespace {
 
 constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf", kLittleMark = "\xff\xfe", kBigMark = "\xfe\xff";
 constexpr size_t kRawBytes = 64 * 1024;
 constexpr size_t kLongestMark = 3;
-constexpr uint32_t kReplacement = 0xfffd;
 
 std::string_view mark_of(TextEncoding encoding) {
   constexpr std::string_view kMarks[] = {"", kUtf8Mark, kLittleMark, kBigMark};
   return kMarks[static_cast<size_t>(encoding)];
 }
-
-void append_utf8(std::string& out, uint32_t c) {
-  if (c < 0x80) {
-    out += static_cast<char>(c);
-    return;
-  }
-  const int following = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-  constexpr unsigned kLead[] = {0, 0xc0, 0xe0, 0xf0};
-  out += static_cast<char>(kLead[following] | c >> (6 * following));
-  for (int i = following - 1; i >= 0; --i) out += static_cast<char>(0x80 | (c >> (6 * i) & 0x3f));
-}
-
-bool is_high_half(uint32_t unit) { return unit >= 0xd800 && unit < 0xdc00; }
-bool is_low_half(uint32_t unit) { return unit >= 0xdc00 && unit < 0xe000; }
 
 // Takes whole characters off the front of raw; at the end of the input the rest too, a lone half as U+FFFD.
 void convert(std::string& raw, bool is_big, bool is_end, std::string& out) {
@@ -41,13 +28,13 @@ void convert(std::string& raw, bool is_big, bool is_end, std::string& out) {
   for (; at + 2 <= raw.size(); at += 2) {
     const uint32_t first = unit(at);
     const bool has_next = at + 4 <= raw.size();
-    if (is_high_half(first) && !has_next && !is_end) break;
-    const uint32_t next = is_high_half(first) && has_next ? unit(at + 2) : 0;
-    if (is_low_half(next)) {
-      append_utf8(out, 0x10000 + ((first - 0xd800) << 10 | (next - 0xdc00)));
+    if (is_high_surrogate(first) && !has_next && !is_end) break;
+    const uint32_t next = is_high_surrogate(first) && has_next ? unit(at + 2) : 0;
+    if (is_low_surrogate(next)) {
+      append_utf8(out, join_surrogates(first, next));
       at += 2;
     } else {
-      append_utf8(out, is_high_half(first) || is_low_half(first) ? kReplacement : first);
+      append_utf8(out, is_high_surrogate(first) || is_low_surrogate(first) ? kReplacementCharacter : first);
     }
   }
   raw.erase(0, at);

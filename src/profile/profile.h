@@ -279,6 +279,11 @@ struct Profile {
     const Location& l = locations[id.index()];
     return {lines.data() + l.first_line, l.line_count};
   }
+  std::span<const Label> labels_of(LabelSetId id) const {  // none of an invalid one
+    if (!id.valid()) return {};
+    const auto [first, count] = label_sets[id.index()];
+    return {labels.data() + first, count};
+  }
   bool timed() const { return !samples.empty() || !off_cpu.empty(); }
 };
 

@@ -170,9 +170,8 @@ CallSiteId Transfer::site(CallSiteId id) {
 }
 
 std::vector<Label> Transfer::labels_of(LabelSetId id) {
-  if (!id.valid()) return {};
-  const auto [first, count] = from_.label_sets[id.index()];
-  std::vector<Label> copies(from_.labels.begin() + first, from_.labels.begin() + first + count);
+  const auto set = from_.labels_of(id);
+  std::vector<Label> copies(set.begin(), set.end());
   for (Label& label : copies) {
     label.key = text(label.key);
     label.text = text(label.text);

@@ -1,6 +1,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/utf8.h"
 #include "symbolize/rust_names.h"
 
 namespace cprof::symbolize {
@@ -50,15 +51,8 @@ void append_segment(std::string& out, std::string_view segment) {
 }  // namespace
 
 bool append_utf8(std::string& out, uint32_t c) {
-  if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return false;
-  if (c < 0x80) {
-    out += static_cast<char>(c);
-    return true;
-  }
-  unsigned tail = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-  static constexpr unsigned char kLead[] = {0, 0xc0, 0xe0, 0xf0};
-  out += static_cast<char>(kLead[tail] | (c >> (6 * tail)));
-  while (tail-- > 0) out += static_cast<char>(0x80 | ((c >> (6 * tail)) & 0x3f));
+  if (c > 0x10ffff || is_high_surrogate(c) || is_low_surrogate(c)) return false;
+  cprof::append_utf8(out, c);
   return true;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "format/words.h"
+
 namespace cprof::format {
 namespace {
 
@@ -31,10 +33,10 @@ bool sniff_callgrind(std::span<const std::byte> head) {
   while (!text.empty()) {
     const auto line = text.substr(0, text.find_first_of("\r\n"));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    if (line.find_first_not_of(" \t") == line.npos || line[0] == '#') continue;
+    if (trim(line).empty() || line[0] == '#') continue;
     const auto key = line.substr(0, line.find(':'));
     if (key.size() == line.size()) return false;
-    if (key == "events") return line.find_first_not_of(" \t", key.size() + 1) != line.npos;
+    if (key == "events") return !trim(line.substr(key.size() + 1)).empty();
     if (std::ranges::find(kHeaderKeys, key) == kHeaderKeys.end()) return false;
   }
   return false;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <unordered_map>
 
 #include "format/callgrind/call_graph.h"
@@ -13,35 +12,19 @@
 #include "format/callgrind/graph_stacks.h"
 #include "format/line_reader.h"
 #include "format/values.h"
+#include "format/words.h"
 #include "profile/builder.h"
 #include "profile/frame_name.h"
 
 namespace cprof::format {
 namespace {
 
-constexpr std::string_view kBlank = " \t";
-
-std::string_view trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(kBlank);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
-std::string_view take_word(std::string_view& text) {
-  text = trim(text);
-  const size_t end = std::min(text.find_first_of(kBlank), text.size());
-  auto word = text.substr(0, end);
-  text.remove_prefix(end);
-  return word;
-}
-
-std::optional<uint64_t> parse_number(std::string_view text) {
+// "12", "0x1f".
+std::optional<uint64_t> number_of(std::string_view text) {
   const bool is_hex = text.starts_with("0x") || text.starts_with("0X");
   if (is_hex) text.remove_prefix(2);
   uint64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, is_hex ? 16 : 10);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
+  return parse_number(text, value, is_hex ? 16 : 10) ? std::optional(value) : std::nullopt;
 }
 
 class CallgrindReader {
@@ -79,16 +62,16 @@ class CallgrindReader {
     if (key == "positions") return set_positions(value);
     if (key == "cmd") run().command = value;
     if (key == "creator") is_ours_ = value.starts_with("cprof");
-    if (key == "pid") pid_ = parse_number(value).value_or(0);
+    if (key == "pid") pid_ = number_of(value).value_or(0);
     if (key == "event" && is_ours_) long_names_.emplace_back(value);
-    if (key == "summary" || key == "totals") told_total_ = parse_number(take_word(value));
+    if (key == "summary" || key == "totals") told_total_ = number_of(take_word(value));
     return {};
   }
 
   Result<void> set_positions(std::string_view value) {
     position_count_ = 0;
     line_position_ = kNoLine;
-    while (!trim(value).empty()) {
+    while (!value.empty()) {
       if (position_count_ == positions_.size()) return fail("more than 3 kinds of positions");
       if (take_word(value) == "line") line_position_ = position_count_;
       ++position_count_;
@@ -101,7 +84,7 @@ class CallgrindReader {
     if (!metrics_.empty()) return value == event_line_ ? Result<void>() : fail("not supported: parts with other events");
     event_line_ = value;
     constexpr size_t kMaxEvents = 64;
-    while (!trim(value).empty()) {
+    while (!value.empty()) {
       if (events_.size() == kMaxEvents) return fail("more than 64 events");
       events_.push_back(parse_event(take_word(value), long_names_));
       const CallgrindEvent& event = events_.back();
@@ -116,7 +99,7 @@ class CallgrindReader {
   // "(3) name" gives the name a number, "(3)" is the name of that number.
   Result<StringId> name_of(std::string_view value, std::unordered_map<uint64_t, StringId>& names) {
     const size_t close = value.find(')');
-    const auto number = value.starts_with('(') && close != value.npos ? parse_number(value.substr(1, close - 1)) : std::nullopt;
+    const auto number = value.starts_with('(') && close != value.npos ? number_of(value.substr(1, close - 1)) : std::nullopt;
     if (!number) return value == "???" ? profile::kNoText : builder_.intern(value);
     const std::string_view name = trim(value.substr(close + 1));
     if (!name.empty()) return names[*number] = name == "???" ? profile::kNoText : builder_.intern(name);
@@ -164,7 +147,7 @@ class CallgrindReader {
     uint64_t& position = positions_[index];
     if (word == "*") return {};
     const bool is_relative = word.starts_with('+') || word.starts_with('-');
-    const auto number = parse_number(is_relative ? word.substr(1) : word);
+    const auto number = number_of(is_relative ? word.substr(1) : word);
     if (!number) return fail(fmt::format("\"{}\" is not a position", word));
     position = !is_relative ? *number : word[0] == '+' ? position + *number : position - *number;
     return {};
@@ -179,9 +162,9 @@ class CallgrindReader {
     if (metrics_.empty()) return fail("costs before \"events:\"");
     if (function_ == CallGraph::kNone) return fail("costs before \"fn=\"");
     costs_.clear();
-    while (!trim(line).empty()) {
+    while (!line.empty()) {
       const std::string_view word = take_word(line);
-      const auto number = parse_number(word);
+      const auto number = number_of(word);
       if (!number) return fail(fmt::format("\"{}\" is not a cost", word));
       if (costs_.size() == events_.size()) return fail(fmt::format("more costs than the {} events", events_.size()));
       costs_.push_back(in_unit(*number, events_[costs_.size()].factor));

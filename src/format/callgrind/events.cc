@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "format/words.h"
 
 namespace cprof::format {
 namespace {
@@ -19,8 +20,7 @@ constexpr KnownUnit kUnits[] = {{"bytes", "bytes", 1},          {"ns", "nanoseco
 // "10ns", "bytes".
 bool parse_unit(std::string_view text, CallgrindEvent& event) {
   int64_t count = 1;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error == std::errc()) text.remove_prefix(static_cast<size_t>(end - text.data()));
+  take_number(text, count);
   constexpr int64_t kMaxCount = 1'000'000'000;
   const auto known = std::ranges::find(kUnits, text, &KnownUnit::word);
   if (known == std::end(kUnits) || count <= 0 || count > kMaxCount) return false;

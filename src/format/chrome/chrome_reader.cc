@@ -114,7 +114,7 @@ class ChromeReader {
       Token token = json_.next();
       if (token == Token::kEndArray) break;
       if (token == Token::kEnd && may_be_open) return {};
-      if (token == Token::kEnd || token == Token::kBad) return broken(token, "the list of events");
+      if (JsonTokenizer::is_over(token)) return broken(token, "the list of events");
       TRY(read_event(token, Source::kEvents));
     }
     if (!may_be_open) return {};
@@ -126,7 +126,7 @@ class ChromeReader {
     if (token != Token::kBeginObject) {
       ++malformed_;
       token = json_.skip(token);
-      return token == Token::kEnd || token == Token::kBad ? broken(token, "a value") : Result<void>();
+      return JsonTokenizer::is_over(token) ? broken(token, "a value") : Result<void>();
     }
     token = parser_.parse(event_);
     if (token != Token::kEndObject) return broken(token, "an event");
@@ -150,7 +150,7 @@ class ChromeReader {
       if (token == Token::kBeginObject && key == "stackFrames") token = frames_.parse(json_);
       else if (token == Token::kBeginObject && key == "otherData") token = own_.parse(json_);
       else token = json_.skip(token);
-      if (token == Token::kEnd || token == Token::kBad) return broken(token, fmt::format("\"{}\"", key));
+      if (JsonTokenizer::is_over(token)) return broken(token, fmt::format("\"{}\"", key));
     }
     const Token behind = json_.next();
     return behind == Token::kEnd ? Result<void>() : broken(behind, "the document");
@@ -160,7 +160,7 @@ class ChromeReader {
     while (true) {
       const Token token = json_.next();
       if (token == Token::kEndArray) return {};
-      if (token == Token::kEnd || token == Token::kBad) return broken(token, "\"samples\"");
+      if (JsonTokenizer::is_over(token)) return broken(token, "\"samples\"");
       TRY(read_event(token, Source::kSamples));
     }
   }

@@ -34,12 +34,8 @@ std::string slices_of(const Profile& p) {
     out += fmt::format("{} {}+{} {}", p.text(s.name), s.start_ns, s.duration_ns, s.depth);
     if (s.track.valid()) out += fmt::format(" {}", p.text(p.tracks[s.track.index()].name));
     if (s.is_open) out += " open";
-    if (s.labels.valid()) {
-      const auto [first, count] = p.label_sets[s.labels.index()];
-      for (uint32_t i = first; i < first + count; ++i)
-        out += fmt::format(" {}={}", p.text(p.labels[i].key),
-                           p.labels[i].is_number ? std::to_string(p.labels[i].number) : std::string(p.text(p.labels[i].text)));
-    }
+    for (const auto& l : p.labels_of(s.labels))
+      out += fmt::format(" {}={}", p.text(l.key), l.is_number ? std::to_string(l.number) : std::string(p.text(l.text)));
     out += "\n";
   }
   return out;

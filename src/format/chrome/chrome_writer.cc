@@ -11,6 +11,7 @@
 #include "format/chrome/chrome.h"
 #include "format/chrome/own_data.h"
 #include "format/gzip.h"
+#include "format/json/json_labels.h"
 #include "format/json/json_writer.h"
 #include "format/timeline_check.h"
 #include "format/values.h"
@@ -82,10 +83,9 @@ class ChromeWriter {
 
   Result<void> write() {
     json_.begin_object();
-    member("displayTimeUnit", "ns");
+    json_.text("displayTimeUnit", "ns");
     write_run();
-    json_.key("traceEvents");
-    json_.begin_array();
+    json_.begin_array("traceEvents");
     write_names();
     write_slices();
     write_stack_slices();
@@ -103,26 +103,17 @@ class ChromeWriter {
   }
 
  private:
-  void member(std::string_view key, std::string_view text) {
-    json_.key(key);
-    json_.text(text);
-  }
-  void member(std::string_view key, uint64_t number) {
-    json_.key(key);
-    json_.unsigned_number(number);
-  }
   void member_if(std::string_view key, std::string_view text) {
-    if (!text.empty()) member(key, text);
+    if (!text.empty()) json_.text(key, text);
   }
   void member_if(std::string_view key, uint64_t number) {
-    if (number) member(key, number);
+    if (number) json_.unsigned_number(key, number);
   }
 
   void write_run() {
     const profile::RunInfo& run = profile_.run;
-    json_.key("otherData");
-    json_.begin_object();
-    member("tool", run.tool.starts_with(chrome::kOwnTool) ? std::string_view(run.tool) : chrome::kOwnTool);
+    json_.begin_object("otherData");
+    json_.text("tool", run.tool.starts_with(chrome::kOwnTool) ? std::string_view(run.tool) : chrome::kOwnTool);
     member_if("command", run.command);
     member_if("hostname", run.hostname);
     member_if("kernel_release", run.kernel_release);
@@ -138,23 +129,20 @@ class ChromeWriter {
   }
 
   void write_metrics() {
-    json_.key("metrics");
-    json_.begin_object();
+    json_.begin_object("metrics");
     for (const profile::Metric& metric : profile_.metrics) {
-      json_.key(profile_.text(metric.name));
-      json_.begin_object();
-      member("unit", profile_.text(metric.unit));
+      json_.begin_object(profile_.text(metric.name));
+      json_.text("unit", profile_.text(metric.unit));
       member_if("period", metric.period);
       member_if("is_time", metric.is_time);
       json_.end_object();
     }
     json_.end_object();
-    json_.key("units");
-    json_.begin_object();
+    json_.begin_object("units");
     std::set<std::string_view> told;
     for (const Track& track : profile_.tracks) {
       const std::string_view name = profile_.text(track.name);
-      if (track.unit != profile::kNoText && told.insert(name).second) member(name, profile_.text(track.unit));
+      if (track.unit != profile::kNoText && told.insert(name).second) json_.text(name, profile_.text(track.unit));
     }
     json_.end_object();
   }
@@ -174,13 +162,11 @@ class ChromeWriter {
   void begin_event(std::string_view phase, std::string_view name, std::string_view category, Task task) {
     json_.line_break();
     json_.begin_object();
-    member("ph", phase);
-    member("name", name);
-    if (!category.empty()) member("cat", category);
-    json_.key("pid");
-    json_.number(task.pid);
-    json_.key("tid");
-    json_.number(task.tid);
+    json_.text("ph", phase);
+    json_.text("name", name);
+    if (!category.empty()) json_.text("cat", category);
+    json_.number("pid", task.pid);
+    json_.number("tid", task.tid);
   }
 
   void time(std::string_view key, uint64_t time_ns) {
@@ -205,25 +191,16 @@ class ChromeWriter {
   void write_name(std::string_view what, Task task, std::string_view name) {
     if (name.empty()) return;
     begin_event("M", what, {}, task);
-    json_.key("args");
-    json_.begin_object();
-    member("name", name);
+    json_.begin_object("args");
+    json_.text("name", name);
     json_.end_object();
     json_.end_object();
   }
 
-  void write_labels(LabelSetId id) {
-    if (!id.valid()) return;
-    const auto [first, count] = profile_.label_sets[id.index()];
+  void write_arguments(LabelSetId labels) {
+    if (!labels.valid()) return;
     json_.key("args");
-    json_.begin_object();
-    for (uint32_t i = first; i < first + count; ++i) {
-      const profile::Label& label = profile_.labels[i];
-      json_.key(profile_.text(label.key));
-      if (label.is_number) json_.number(label.number);
-      else json_.text(profile_.text(label.text));
-    }
-    json_.end_object();
+    write_labels(json_, profile_, labels);
   }
 
   // Slices of threads, and of tracks that belong to a thread, are complete events; tracks of a process are asynchronous.
@@ -250,7 +227,7 @@ class ChromeWriter {
     begin_event(slice.is_open ? "B" : "X", profile_.text(slice.name), category.empty() ? chrome::kSliceCategory : category, task);
     time("ts", slice.start_ns);
     if (!slice.is_open) time("dur", slice.duration_ns);
-    write_labels(slice.labels);
+    write_arguments(slice.labels);
     json_.end_object();
   }
 
@@ -283,9 +260,9 @@ class ChromeWriter {
   void write_async(std::string_view phase, const Slice& slice, uint64_t time_ns, const Async& async) {
     begin_event(phase, profile_.text(slice.name), async.category.empty() ? chrome::kAsyncCategory : async.category, async.task);
     time("ts", time_ns);
-    member("id", fmt::format("0x{:x}", async.id));
+    json_.text("id", fmt::format("0x{:x}", async.id));
     member_if("scope", async.scope);
-    if (phase == "b") write_labels(slice.labels);
+    if (phase == "b") write_arguments(slice.labels);
     json_.end_object();
   }
 
@@ -298,8 +275,7 @@ class ChromeWriter {
                                begin_event("X", name, chrome::kSliceCategory, task_of(slice.thread));
                                time("ts", slice.start_ns);
                                time("dur", slice.end_ns - slice.start_ns);
-                               json_.key("sampled");
-                               json_.boolean(true);
+                               json_.boolean("sampled", true);
                                json_.end_object();
                              });
   }
@@ -310,17 +286,16 @@ class ChromeWriter {
       begin_event("X", name_of(wait.wait_class), "offcpu", task_of(wait.thread));
       time("ts", wait.start_ns);
       time("dur", wait.duration_ns());
-      if (wait.site.valid()) member("sf", ids_.last_of(wait.site));
-      json_.key("args");
-      json_.begin_object();
-      member("wait", uint64_t{1});
-      if (wait.woken_ns) member("runnable_ns", wait.end_ns - wait.woken_ns);
-      if (wait.waker.valid()) member("waker", static_cast<uint64_t>(std::max(0, profile_.threads[wait.waker.index()].tid)));
+      if (wait.site.valid()) json_.unsigned_number("sf", ids_.last_of(wait.site));
+      json_.begin_object("args");
+      json_.unsigned_number("wait", uint64_t{1});
+      if (wait.woken_ns) json_.unsigned_number("runnable_ns", wait.end_ns - wait.woken_ns);
+      if (wait.waker.valid()) json_.unsigned_number("waker", static_cast<uint64_t>(std::max(0, profile_.threads[wait.waker.index()].tid)));
       member_if("cpu", wait.cpu);
       member_if("borrowed", wait.is_borrowed);
       member_if("guessed", wait.is_guessed);
       member_if("open", wait.is_open);
-      if (wait.end != profile::StackEnd::kNotUnwound) member("end", name_of(wait.end));
+      if (wait.end != profile::StackEnd::kNotUnwound) json_.text("end", name_of(wait.end));
       json_.end_object();
       json_.end_object();
     }
@@ -334,8 +309,8 @@ class ChromeWriter {
       const Task task = mark.thread.valid() ? task_of(mark.thread) : task_of(*track);
       begin_event("i", profile_.text(mark.name), profile_.text(mark.category), task);
       time("ts", mark.time_ns);
-      member("s", is_of_thread ? "t" : track->process.valid() ? "p" : "g");
-      write_labels(mark.labels);
+      json_.text("s", is_of_thread ? "t" : track->process.valid() ? "p" : "g");
+      write_arguments(mark.labels);
       json_.end_object();
     }
   }
@@ -351,9 +326,8 @@ class ChromeWriter {
       const Track& track = profile_.tracks[value.track.index()];
       begin_event("C", profile_.text(track.name), {}, task_of(track));
       time("ts", value.time_ns);
-      if (const uint64_t id = ids[value.track.index()]) member("id", fmt::format("0x{:x}", id));
-      json_.key("args");
-      json_.begin_object();
+      if (const uint64_t id = ids[value.track.index()]) json_.text("id", fmt::format("0x{:x}", id));
+      json_.begin_object("args");
       json_.key("value");
       json_.real(value.value);
       json_.end_object();
@@ -367,25 +341,22 @@ class ChromeWriter {
       const profile::Metric& metric = profile_.metrics[sample.metric.index()];
       begin_event("i", profile_.text(metric.name), "sample", task_of(sample.thread));
       time("ts", sample.time_ns);
-      member("s", "t");
-      if (sample.site.valid()) member("sf", ids_.last_of(sample.site));
-      json_.key("args");
-      json_.begin_object();
-      member("cpu", uint64_t{sample.cpu});
+      json_.text("s", "t");
+      if (sample.site.valid()) json_.unsigned_number("sf", ids_.last_of(sample.site));
+      json_.begin_object("args");
+      json_.unsigned_number("cpu", uint64_t{sample.cpu});
       const auto usual = static_cast<int64_t>(metric.period && metric.period <= INT64_MAX ? metric.period : 1);
       if (sample.weight != usual) {
-        json_.key("weight");
-        json_.number(sample.weight);
+        json_.number("weight", sample.weight);
       }
-      if (sample.end != profile::StackEnd::kComplete) member("end", name_of(sample.end));
+      if (sample.end != profile::StackEnd::kComplete) json_.text("end", name_of(sample.end));
       json_.end_object();
       json_.end_object();
     }
   }
 
   void write_frames() {
-    json_.key("stackFrames");
-    json_.begin_object();
+    json_.begin_object("stackFrames");
     for (size_t site = 0; site < profile_.sites.size(); ++site) {
       if (!ids_.first_of(site)) continue;
       uint64_t parent = ids_.last_of(profile_.sites[site].parent);
@@ -404,11 +375,10 @@ class ChromeWriter {
   void write_frame(uint64_t id, uint64_t parent, const analyze::Frame& frame, LocationId location) {
     const profile::MappingId mapping = profile_.locations[location.index()].mapping;
     json_.line_break();
-    json_.key(fmt::format("{}", id));
-    json_.begin_object();
-    member("name", frame.name);
+    json_.begin_object(fmt::format("{}", id));
+    json_.text("name", frame.name);
     if (mapping.valid()) member_if("category", profile_.text(profile_.mappings[mapping.index()].path));
-    if (parent) member("parent", fmt::format("{}", parent));
+    if (parent) json_.text("parent", fmt::format("{}", parent));
     member_if("kind", kind_name(frame.kind));
     member_if("file", frame.file);
     member_if("line", uint64_t{frame.source_line});

@@ -13,10 +13,6 @@ using profile::RunInfo;
 constexpr unsigned kMaxDepth = 4;
 constexpr size_t kMaxTexts = 4096, kMaxTextBytes = 4096;
 
-bool is_over(JsonTokenizer::Token token) {
-  return token == JsonTokenizer::Token::kEnd || token == JsonTokenizer::Token::kBad;
-}
-
 }  // namespace
 
 JsonTokenizer::Token OwnData::parse(JsonTokenizer& json) { return parse_object(json, {}, 0); }
@@ -31,7 +27,7 @@ JsonTokenizer::Token OwnData::parse_object(JsonTokenizer& json, std::string_view
     token = json.next();
     if (token == Token::kBeginObject && depth + 1 < kMaxDepth) {
       token = parse_object(json, key + ".", depth + 1);
-      if (is_over(token)) return token;
+      if (JsonTokenizer::is_over(token)) return token;
       continue;
     }
     const bool is_text = token == Token::kText || token == Token::kNumber;
@@ -39,7 +35,7 @@ JsonTokenizer::Token OwnData::parse_object(JsonTokenizer& json, std::string_view
       texts_[key] = json.text();
     if (token == Token::kTrue) texts_[key] = "1";
     token = json.skip(token);
-    if (is_over(token)) return token;
+    if (JsonTokenizer::is_over(token)) return token;
   }
 }
 

@@ -9,10 +9,6 @@ namespace {
 
 using profile::FrameKind;
 
-bool is_over(JsonTokenizer::Token token) {
-  return token == JsonTokenizer::Token::kEnd || token == JsonTokenizer::Token::kBad;
-}
-
 // A category that is the path of a file, or a region's name in brackets, as our writer gives it.
 bool is_module(std::string_view category) { return category.starts_with('/') || category.starts_with('['); }
 
@@ -33,7 +29,7 @@ JsonTokenizer::Token StackFrames::parse(JsonTokenizer& json) {
     token = json.next();
     Frame frame;
     token = token == Token::kBeginObject ? parse_frame(json, frame) : json.skip(token);
-    if (is_over(token)) return token;
+    if (JsonTokenizer::is_over(token)) return token;
     frames_[id] = frame;
   }
 }
@@ -63,7 +59,7 @@ JsonTokenizer::Token StackFrames::parse_frame(JsonTokenizer& json, Frame& frame)
       if (line && *line > 0 && *line <= UINT32_MAX) frame.line = static_cast<uint32_t>(*line);
     }
     token = json.skip(token);
-    if (is_over(token)) return token;
+    if (JsonTokenizer::is_over(token)) return token;
   }
 }
 

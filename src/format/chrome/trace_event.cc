@@ -1,10 +1,10 @@
 #include "format/chrome/trace_event.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "format/json/json_number.h"
+#include "format/words.h"
 
 namespace cprof::format::chrome {
 namespace {
@@ -19,8 +19,6 @@ constexpr int64_t kMaxTime = int64_t{1} << 62;
 bool is_scalar(Token token) {
   return token == Token::kText || token == Token::kNumber || token == Token::kTrue || token == Token::kFalse;
 }
-
-bool is_over(Token token) { return token == Token::kEnd || token == Token::kBad; }
 
 // Up to seven characters as one number; longer keys are 0, which is none of those that matter.
 constexpr uint64_t word_of(std::string_view key) {
@@ -109,7 +107,7 @@ Token EventParser::parse(TraceEvent& event) {
       }
     token = json_.next();
     token = handle ? (this->*handle)(token, event) : json_.skip(token);
-    if (is_over(token)) return token;
+    if (JsonTokenizer::is_over(token)) return token;
   }
 }
 
@@ -127,8 +125,7 @@ std::optional<Argument> EventParser::find_argument(std::string_view key) const {
 
 TaskKey EventParser::task_key(std::string_view text) {
   int32_t number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size()) return {static_cast<uint32_t>(number)};
+  if (parse_number(text, number)) return {static_cast<uint32_t>(number)};
   if (const auto whole = whole_number(text); whole && *whole >= INT32_MIN && *whole <= INT32_MAX)
     return {static_cast<uint32_t>(*whole)};
   return {TaskKey::kIsText | intern(text).value};
@@ -187,7 +184,7 @@ Token EventParser::id2(Token first, TraceEvent& event) {
     token = json_.next();
     if (token == Token::kText || token == Token::kNumber) joined += json_.text();
     token = json_.skip(token);
-    if (is_over(token)) return token;
+    if (JsonTokenizer::is_over(token)) return token;
   }
 }
 
@@ -195,10 +192,10 @@ Token EventParser::stack(Token first, TraceEvent& event) {
   if (first != Token::kBeginArray) return json_.skip(first);
   while (true) {
     Token token = json_.next();
-    if (token == Token::kEndArray || is_over(token)) return token;
+    if (token == Token::kEndArray || JsonTokenizer::is_over(token)) return token;
     if (token == Token::kText || token == Token::kNumber) event.stack.push_back(intern(json_.text()));
     token = json_.skip(token);
-    if (is_over(token)) return token;
+    if (JsonTokenizer::is_over(token)) return token;
   }
 }
 
@@ -226,7 +223,7 @@ Token EventParser::object_of_arguments(std::string_view prefix, unsigned depth, 
     key.resize(prefix.size());
     key += json_.text();
     token = take_argument(json_.next(), key, depth, event);
-    if (is_over(token)) return token;
+    if (JsonTokenizer::is_over(token)) return token;
   }
 }
 

@@ -17,15 +17,7 @@ int64_t number_of(std::map<Row, int64_t>& numbers, std::vector<Row>& rows, const
   return it->second;
 }
 
-// A column: one value of each row. -1 as null unless the format wants it.
-template <typename Rows, typename Take>
-void write_column(JsonWriter& json, std::string_view name, const Rows& rows, Take take) {
-  json.key(name);
-  json.begin_array();
-  for (const auto& row : rows) take(row);
-  json.end_array();
-}
-
+// -1 as null unless the format wants it.
 void number_or_null(JsonWriter& json, int64_t value, bool is_number) {
   if (is_number)
     json.number(value);
@@ -33,10 +25,7 @@ void number_or_null(JsonWriter& json, int64_t value, bool is_number) {
     json.null();
 }
 
-void write_length(JsonWriter& json, size_t length) {
-  json.key("length");
-  json.number(static_cast<int64_t>(length));
-}
+void write_length(JsonWriter& json, size_t length) { json.number("length", static_cast<int64_t>(length)); }
 
 }  // namespace
 
@@ -71,15 +60,11 @@ void FirefoxShared::write_libs(JsonWriter& json) const {
     const auto name = lib_name(static_cast<int64_t>(i));
     json.begin_object();
     for (auto [key, value] : {std::pair("arch", std::string_view("")), {"name", name}, {"path", path}, {"debugName", name},
-                              {"debugPath", path}, {"breakpadId", std::string_view("")}}) {
-      json.key(key);
-      json.text(value);
-    }
-    json.key("codeId");
+                              {"debugPath", path}, {"breakpadId", std::string_view("")}}) json.text(key, value);
     if (build_id.empty())
-      json.null();
+      json.null("codeId");
     else
-      json.text(build_id);
+      json.text("codeId", build_id);
     json.end_object();
   }
   json.end_array();
@@ -145,22 +130,20 @@ int64_t FirefoxTablesWriter::stack(profile::CallSiteId site) {
 }
 
 void FirefoxTablesWriter::write(JsonWriter& json) const {
-  const auto nulls = [&](std::string_view name, const auto& rows) { write_column(json, name, rows, [&](const auto&) { json.null(); }); };
+  const auto nulls = [&](std::string_view name, const auto& rows) { json.array(name, rows, [&](const auto&) { json.null(); }); };
   const auto numbers = [&](std::string_view name, const auto& rows, auto value) {
-    write_column(json, name, rows, [&](const auto& row) { json.number(value(row)); });
+    json.array(name, rows, [&](const auto& row) { json.number(value(row)); });
   };
   const auto positives = [&](std::string_view name, const auto& rows, auto value, int64_t least) {
-    write_column(json, name, rows, [&](const auto& row) { number_or_null(json, value(row), value(row) >= least); });
+    json.array(name, rows, [&](const auto& row) { number_or_null(json, value(row), value(row) >= least); });
   };
-  json.key("stackTable");
-  json.begin_object();
+  json.begin_object("stackTable");
   numbers("frame", stacks_, [](const Pair& row) { return row.first; });
   positives("prefix", stacks_, [](const Pair& row) { return row.second; }, 0);
   write_length(json, stacks_.size());
   json.end_object();
 
-  json.key("frameTable");
-  json.begin_object();
+  json.begin_object("frameTable");
   numbers("address", frames_, [](const Frame& row) { return row.address; });
   numbers("inlineDepth", frames_, [](const Frame& row) { return row.depth; });
   numbers("category", frames_, [](const Frame& row) { return row.category; });
@@ -173,10 +156,9 @@ void FirefoxTablesWriter::write(JsonWriter& json) const {
   write_length(json, frames_.size());
   json.end_object();
 
-  json.key("funcTable");
-  json.begin_object();
-  write_column(json, "isJS", funcs_, [&](const Func& row) { json.boolean(row.is_js); });
-  write_column(json, "relevantForJS", funcs_, [&](const Func&) { json.boolean(false); });
+  json.begin_object("funcTable");
+  json.array("isJS", funcs_, [&](const Func& row) { json.boolean(row.is_js); });
+  json.array("relevantForJS", funcs_, [&](const Func&) { json.boolean(false); });
   numbers("name", funcs_, [](const Func& row) { return row.name; });
   numbers("resource", funcs_, [](const Func& row) { return row.resource; });
   positives("fileName", funcs_, [](const Func& row) { return row.file; }, 0);
@@ -185,8 +167,7 @@ void FirefoxTablesWriter::write(JsonWriter& json) const {
   write_length(json, funcs_.size());
   json.end_object();
 
-  json.key("resourceTable");
-  json.begin_object();
+  json.begin_object("resourceTable");
   numbers("lib", resources_, [](int64_t lib) { return lib; });
   numbers("name", resources_, [&](int64_t lib) { return shared_.text(shared_.lib_name(lib)); });
   nulls("host", resources_);
@@ -194,8 +175,7 @@ void FirefoxTablesWriter::write(JsonWriter& json) const {
   write_length(json, resources_.size());
   json.end_object();
 
-  json.key("nativeSymbols");
-  json.begin_object();
+  json.begin_object("nativeSymbols");
   for (std::string_view column : {"libIndex", "address", "name", "functionSize"}) nulls(column, std::vector<int>());
   write_length(json, 0);
   json.end_object();

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "format/firefox/firefox_markers.h"
 #include "format/firefox/firefox_stacks.h"
 #include "format/values.h"
+#include "format/words.h"
 
 namespace cprof::format {
 namespace {
@@ -21,7 +21,7 @@ constexpr int64_t kThousand = 1'000;     // CPU times and counts times that
 // "123", "123.4": the leading number; 0 when there is none.
 int32_t id_of(std::string_view text) {
   int32_t id = 0;
-  std::from_chars(text.data(), text.data() + text.size(), id);
+  take_number(text, id);
   return std::max(id, 0);
 }
 

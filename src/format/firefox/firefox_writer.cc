@@ -8,6 +8,7 @@
 #include "analyze/weights.h"
 #include "format/firefox/firefox.h"
 #include "format/firefox/firefox_tables_writer.h"
+#include "format/json/json_labels.h"
 #include "format/values.h"
 #include "profile/frame_name.h"
 
@@ -49,16 +50,14 @@ class FirefoxWriter {
     collect();
     json_.begin_object();
     write_meta();
-    json_.key("threads");
-    json_.begin_array();
+    json_.begin_array("threads");
     for (const auto& [id, lane] : lanes_) write_thread(lane);
     json_.end_array();
     json_.line_break();
     write_counters();
     json_.key("libs");
     shared_.write_libs(json_);
-    json_.key("shared");
-    json_.begin_object();
+    json_.begin_object("shared");
     json_.key("stringArray");
     shared_.write_texts(json_);
     json_.end_object();
@@ -68,21 +67,10 @@ class FirefoxWriter {
   }
 
  private:
-  void text(std::string_view key, std::string_view value) {
-    json_.key(key);
-    json_.text(value);
-  }
-  void number(std::string_view key, int64_t value) {
-    json_.key(key);
-    json_.number(value);
-  }
-  void flag(std::string_view key, bool value) {
-    json_.key(key);
-    json_.boolean(value);
-  }
+  void milliseconds(uint64_t ns) { json_.decimal(static_cast<int64_t>(std::min<uint64_t>(ns, INT64_MAX)), kFromNano); }
   void milliseconds(std::string_view key, uint64_t ns) {
     json_.key(key);
-    json_.decimal(static_cast<int64_t>(std::min<uint64_t>(ns, INT64_MAX)), kFromNano);
+    milliseconds(ns);
   }
 
   Lane& lane(profile::ThreadId thread) {
@@ -126,47 +114,41 @@ class FirefoxWriter {
   }
 
   void write_meta() {
-    json_.key("meta");
-    json_.begin_object();
+    json_.begin_object("meta");
     milliseconds("interval", interval_ns());
     milliseconds("startTime", profile_.run.start_realtime_ns);
-    number("processType", 0);
-    text("product", profile_.run.command.empty() ? profile::base_name(profile_.run.source) : std::string_view(profile_.run.command));
-    number("stackwalk", 1);
-    number("version", kGeckoVersion);
-    number("preprocessedProfileVersion", kVersion);
-    flag("symbolicated", true);
-    text("importedFrom", "cprof@" CPROF_VERSION);
-    json_.key("sampleUnits");
-    json_.begin_object();
-    text("time", "ms");
-    text("eventDelay", "ms");
-    text("threadCPUDelta", "ns");
+    json_.number("processType", 0);
+    json_.text("product", profile_.run.command.empty() ? profile::base_name(profile_.run.source) : std::string_view(profile_.run.command));
+    json_.number("stackwalk", 1);
+    json_.number("version", kGeckoVersion);
+    json_.number("preprocessedProfileVersion", kVersion);
+    json_.boolean("symbolicated", true);
+    json_.text("importedFrom", "cprof@" CPROF_VERSION);
+    json_.begin_object("sampleUnits");
+    json_.text("time", "ms");
+    json_.text("eventDelay", "ms");
+    json_.text("threadCPUDelta", "ns");
     json_.end_object();
     write_categories();
-    json_.key("markerSchema");
-    json_.begin_array();
+    json_.begin_array("markerSchema");
     json_.end_array();
-    json_.key("cprof");
-    json_.begin_object();
-    text("metric", is_wall_ ? "wall" : profile_.text(metric_.name));
-    text("unit", unit_);
-    flag("untimed", is_untimed_);
+    json_.begin_object("cprof");
+    json_.text("metric", is_wall_ ? "wall" : profile_.text(metric_.name));
+    json_.text("unit", unit_);
+    json_.boolean("untimed", is_untimed_);
     json_.end_object();
     json_.end_object();
     json_.line_break();
   }
 
   void write_categories() {
-    json_.key("categories");
-    json_.begin_array();
+    json_.begin_array("categories");
     for (auto [name, color] : {std::pair("Other", "grey"), {"User", "yellow"}, {"Kernel", "orange"}, {"JIT", "blue"},
                                {"Idle", "transparent"}}) {
       json_.begin_object();
-      text("name", name);
-      text("color", color);
-      json_.key("subcategories");
-      json_.begin_array();
+      json_.text("name", name);
+      json_.text("color", color);
+      json_.begin_array("subcategories");
       json_.text("Other");
       json_.end_array();
       json_.end_object();
@@ -180,22 +162,19 @@ class FirefoxWriter {
         thread && thread->process.valid() ? &profile_.processes[thread->process.index()] : nullptr;
     json_.line_break();
     json_.begin_object();
-    text("processType", "default");
+    json_.text("processType", "default");
     milliseconds("processStartupTime", process ? process->start_ns : 0);
-    json_.key("processShutdownTime");
-    write_end(process ? process->end_ns : 0);
+    write_end("processShutdownTime", process ? process->end_ns : 0);
     milliseconds("registerTime", thread ? thread->start_ns : 0);
-    json_.key("unregisterTime");
-    write_end(thread ? thread->end_ns : 0);
-    json_.key("pausedRanges");
-    json_.begin_array();
+    write_end("unregisterTime", thread ? thread->end_ns : 0);
+    json_.begin_array("pausedRanges");
     json_.end_array();
-    text("name", thread ? profile_.text(thread->name) : profile::base_name(profile_.run.source));
-    text("processName", process ? profile_.text(process->name) : profile::base_name(profile_.run.source));
-    flag("isMainThread", !thread || !process || thread->tid == process->pid);
-    flag("showMarkersInTimeline", !lane.slices.empty() || !lane.marks.empty());
-    text("pid", std::to_string(process ? process->pid : 0));
-    number("tid", thread ? thread->tid : 0);
+    json_.text("name", thread ? profile_.text(thread->name) : profile::base_name(profile_.run.source));
+    json_.text("processName", process ? profile_.text(process->name) : profile::base_name(profile_.run.source));
+    json_.boolean("isMainThread", !thread || !process || thread->tid == process->pid);
+    json_.boolean("showMarkersInTimeline", !lane.slices.empty() || !lane.marks.empty());
+    json_.text("pid", std::to_string(process ? process->pid : 0));
+    json_.number("tid", thread ? thread->tid : 0);
     FirefoxTablesWriter tables(profile_, shared_, walker_);
     write_samples(lane, tables);
     write_markers(lane);
@@ -203,46 +182,34 @@ class FirefoxWriter {
     json_.end_object();
   }
 
-  void write_end(uint64_t ns) {
+  void write_end(std::string_view key, uint64_t ns) {
     if (ns)
-      json_.decimal(static_cast<int64_t>(std::min<uint64_t>(ns, INT64_MAX)), kFromNano);
+      milliseconds(key, ns);
     else
-      json_.null();
+      json_.null(key);
   }
 
   void write_samples(const Lane& lane, FirefoxTablesWriter& tables) {
-    json_.key("samples");
-    json_.begin_object();
-    column("stack", lane.rows, [&](const Row& row) {
+    json_.begin_object("samples");
+    json_.array("stack", lane.rows, [&](const Row& row) {
       const int64_t stack = tables.stack(row.site);
       if (stack < 0)
         json_.null();
       else
         json_.number(stack);
     });
-    column("time", lane.rows, [&](const Row& row) {
-      json_.decimal(static_cast<int64_t>(std::min<uint64_t>(row.time_ns, INT64_MAX)), kFromNano);
-    });
+    json_.array("time", lane.rows, [&](const Row& row) { milliseconds(row.time_ns); });
     if (is_cpu_) {
-      column("threadCPUDelta", lane.rows, [&](const Row& row) { json_.number(row.weight); });
-      json_.key("weight");
-      json_.null();
-      text("weightType", "samples");
+      json_.array("threadCPUDelta", lane.rows, [&](const Row& row) { json_.number(row.weight); });
+      json_.null("weight");
+      json_.text("weightType", "samples");
     } else {
       const bool is_time = unit_ == "nanoseconds";
-      column("weight", lane.rows, [&](const Row& row) { json_.decimal(row.weight, is_time ? kFromNano : 0); });
-      text("weightType", is_time ? "tracing-ms" : unit_ == "bytes" ? "bytes" : "samples");
+      json_.array("weight", lane.rows, [&](const Row& row) { json_.decimal(row.weight, is_time ? kFromNano : 0); });
+      json_.text("weightType", is_time ? "tracing-ms" : unit_ == "bytes" ? "bytes" : "samples");
     }
-    number("length", static_cast<int64_t>(lane.rows.size()));
+    json_.number("length", static_cast<int64_t>(lane.rows.size()));
     json_.end_object();
-  }
-
-  template <typename Rows, typename Take>
-  void column(std::string_view name, const Rows& rows, Take take) {
-    json_.key(name);
-    json_.begin_array();
-    for (const auto& row : rows) take(row);
-    json_.end_array();
   }
 
   void write_markers(const Lane& lane) {
@@ -254,36 +221,19 @@ class FirefoxWriter {
       rows.push_back({.name = m.name, .start_ns = m.time_ns, .labels = m.labels});
     }
     const auto is_slice = [&](const profile::Slice& row) { return static_cast<size_t>(&row - rows.data()) < slices; };
-    const auto time = [&](uint64_t ns) { json_.decimal(static_cast<int64_t>(std::min<uint64_t>(ns, INT64_MAX)), kFromNano); };
-    json_.key("markers");
-    json_.begin_object();
-    column("name", rows, [&](const profile::Slice& row) { json_.number(shared_.text(profile_.text(row.name))); });
-    column("startTime", rows, [&](const profile::Slice& row) { time(row.start_ns); });
-    column("endTime", rows, [&](const profile::Slice& row) {
+    json_.begin_object("markers");
+    json_.array("name", rows, [&](const profile::Slice& row) { json_.number(shared_.text(profile_.text(row.name))); });
+    json_.array("startTime", rows, [&](const profile::Slice& row) { milliseconds(row.start_ns); });
+    json_.array("endTime", rows, [&](const profile::Slice& row) {
       if (is_slice(row) && !row.is_open)
-        time(row.start_ns + row.duration_ns);
+        milliseconds(row.start_ns + row.duration_ns);
       else
         json_.null();
     });
-    column("phase", rows, [&](const profile::Slice& row) { json_.number(!is_slice(row) ? 0 : row.is_open ? 2 : 1); });
-    column("category", rows, [&](const profile::Slice&) { json_.number(0); });
-    column("data", rows, [&](const profile::Slice& row) { write_data(row.labels); });
-    number("length", static_cast<int64_t>(rows.size()));
-    json_.end_object();
-  }
-
-  void write_data(profile::LabelSetId labels) {
-    if (!labels.valid()) return json_.null();
-    const auto [first, count] = profile_.label_sets[labels.index()];
-    json_.begin_object();
-    for (uint32_t i = first; i < first + count; ++i) {
-      const profile::Label& label = profile_.labels[i];
-      json_.key(profile_.text(label.key));
-      if (label.is_number)
-        json_.number(label.number);
-      else
-        json_.text(profile_.text(label.text));
-    }
+    json_.array("phase", rows, [&](const profile::Slice& row) { json_.number(!is_slice(row) ? 0 : row.is_open ? 2 : 1); });
+    json_.array("category", rows, [&](const profile::Slice&) { json_.number(0); });
+    json_.array("data", rows, [&](const profile::Slice& row) { write_labels(json_, profile_, row.labels); });
+    json_.number("length", static_cast<int64_t>(rows.size()));
     json_.end_object();
   }
 
@@ -291,8 +241,7 @@ class FirefoxWriter {
   void write_counters() {
     std::map<profile::TrackId, std::vector<profile::CounterValue>> tracks;
     for (const profile::CounterValue& value : profile_.counters) tracks[value.track].push_back(value);
-    json_.key("counters");
-    json_.begin_array();
+    json_.begin_array("counters");
     for (const auto& [id, values] : tracks) write_counter(profile_.tracks[id.index()], values);
     json_.end_array();
     json_.line_break();
@@ -301,26 +250,22 @@ class FirefoxWriter {
   void write_counter(const profile::Track& track, const std::vector<profile::CounterValue>& values) {
     const bool has_process = track.process.valid();
     json_.begin_object();
-    text("name", profile_.text(track.name));
-    text("category", profile_.text(track.unit) == "bytes" ? "Memory" : "Counter");
-    text("description", "");
-    text("pid", std::to_string(has_process ? profile_.processes[track.process.index()].pid : 0));
-    number("mainThreadIndex", 0);
-    json_.key("display");
-    json_.begin_object();
-    text("graphType", "line-accumulated");
+    json_.text("name", profile_.text(track.name));
+    json_.text("category", profile_.text(track.unit) == "bytes" ? "Memory" : "Counter");
+    json_.text("description", "");
+    json_.text("pid", std::to_string(has_process ? profile_.processes[track.process.index()].pid : 0));
+    json_.number("mainThreadIndex", 0);
+    json_.begin_object("display");
+    json_.text("graphType", "line-accumulated");
     json_.end_object();
-    json_.key("samples");
-    json_.begin_object();
-    column("time", values, [&](const profile::CounterValue& v) {
-      json_.decimal(static_cast<int64_t>(std::min<uint64_t>(v.time_ns, INT64_MAX)), kFromNano);
-    });
+    json_.begin_object("samples");
+    json_.array("time", values, [&](const profile::CounterValue& v) { milliseconds(v.time_ns); });
     double before = 0;
-    column("count", values, [&](const profile::CounterValue& v) {
+    json_.array("count", values, [&](const profile::CounterValue& v) {
       json_.real(v.value - before);
       before = v.value;
     });
-    number("length", static_cast<int64_t>(values.size()));
+    json_.number("length", static_cast<int64_t>(values.size()));
     json_.end_object();
     json_.end_object();
   }

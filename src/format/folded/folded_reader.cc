@@ -5,13 +5,13 @@
 // comes again (most do) costs neither splitting nor interning; memory grows with the different stacks, not with lines.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 
 #include "base/text_hash.h"
 #include "format/folded/folded.h"
 #include "format/frame_text.h"
 #include "format/line_reader.h"
+#include "format/words.h"
 #include "profile/builder.h"
 
 namespace cprof::format {
@@ -34,13 +34,10 @@ struct Count {
 // A whole number, or a decimal that is rounded.
 std::optional<Count> parse_count(std::string_view text) {
   Count count;
-  const char* end = text.data() + text.size();
   if (text.starts_with('+')) text.remove_prefix(1);
-  auto [at, error] = std::from_chars(text.data(), end, count.value);
-  if (error == std::errc() && at == end) return count;
+  if (parse_number(text, count.value)) return count;
   double value = 0;
-  auto [double_at, double_error] = std::from_chars(text.data(), end, value);
-  if (double_error != std::errc() || double_at != end || !(std::fabs(value) < 9.2e18)) return std::nullopt;
+  if (!parse_number(text, value) || !(std::fabs(value) < 9.2e18)) return std::nullopt;
   return Count{std::llround(value), true};
 }
 

@@ -6,6 +6,7 @@
 #include "format/gperftools/legacy_lines.h"
 #include "format/gperftools/legacy_text.h"
 #include "format/input.h"
+#include "format/words.h"
 
 namespace cprof::format {
 
@@ -24,7 +25,7 @@ bool sniff_gperftools(std::span<const std::byte> head) {
   while (!text.empty()) {
     const auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const auto trimmed = trim_blanks(line);
+    const auto trimmed = trim(line);
     if (!trimmed.empty() && trimmed[0] != '#') return is_legacy_header(trimmed);
   }
   return false;

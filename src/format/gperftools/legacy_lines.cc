@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "format/words.h"
 #include "profile/frame_name.h"
 
 namespace cprof::format {
 namespace {
 
-constexpr std::string_view kBlank = " \t\r";
+constexpr int kHex = 16;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
@@ -19,7 +20,7 @@ class Scanner {
   explicit Scanner(std::string_view text) : text_(text) {}
 
   bool ok() const { return ok_; }
-  std::string_view rest() const { return trim_blanks(text_); }
+  std::string_view rest() const { return trim(text_); }
   bool at_end() const { return rest().empty(); }
 
   Scanner& literal(std::string_view expected) {
@@ -30,9 +31,7 @@ class Scanner {
   }
   Scanner& number(int64_t& value) {
     text_ = rest();
-    auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
-    ok_ &= error == std::errc();
-    if (ok_) text_.remove_prefix(static_cast<size_t>(end - text_.data()));
+    ok_ = ok_ && take_number(text_, value);
     return *this;
   }
 
@@ -42,12 +41,10 @@ class Scanner {
 };
 
 bool take_address(std::string_view& text, uint64_t& address) {
-  text = trim_blanks(text);
+  text = trim(text);
   if (!text.starts_with("0x")) return false;
-  auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), address, 16);
-  if (error != std::errc()) return false;
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return true;
+  text.remove_prefix(2);
+  return take_number(text, address, kHex);
 }
 
 // "path:12" at the end of text.
@@ -63,17 +60,11 @@ bool split_line(std::string_view text, std::string_view& file, uint32_t& line) {
 
 }  // namespace
 
-std::string_view trim_blanks(std::string_view text) {
-  const size_t first = text.find_first_not_of(kBlank);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
 bool parse_addresses(std::string_view text, std::vector<uint64_t>& addresses) {
   for (size_t at = text.find("0x"); at != text.npos; at = text.find("0x", at)) {
     at += 2;
     uint64_t address = 0;
-    auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), address, 16);
+    auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), address, kHex);
     if (error == std::errc::result_out_of_range) return false;
     if (error == std::errc()) addresses.push_back(address);
     at = static_cast<size_t>(end - text.data());
@@ -82,11 +73,8 @@ bool parse_addresses(std::string_view text, std::vector<uint64_t>& addresses) {
 }
 
 std::optional<int64_t> parse_integer(std::string_view text) {
-  text = trim_blanks(text);
   int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return parse_number(trim(text), value) ? std::optional(value) : std::nullopt;
 }
 
 std::optional<HeapHeader> parse_heap_header(std::string_view line) {
@@ -98,7 +86,7 @@ std::optional<HeapHeader> parse_heap_header(std::string_view line) {
   HeapHeader header;
   const std::string_view rest = scan.rest();
   const size_t slash = rest.find('/');
-  header.kind = trim_blanks(rest.substr(0, slash));
+  header.kind = trim(rest.substr(0, slash));
   if (slash == rest.npos || slash + 1 == rest.size()) return header;
   const auto rate = parse_integer(rest.substr(slash + 1));
   if (!rate || *rate < 0) return std::nullopt;
@@ -152,13 +140,13 @@ std::optional<std::string_view> parse_count_header(std::string_view line) {
 std::optional<Attribute> parse_attribute(std::string_view line) {
   const size_t equals = line.find('=');
   if (equals == line.npos) return std::nullopt;
-  return Attribute{trim_blanks(line.substr(0, equals)), trim_blanks(line.substr(equals + 1))};
+  return Attribute{trim(line.substr(0, equals)), trim(line.substr(equals + 1))};
 }
 
 std::optional<NameLine> parse_java_name(std::string_view line) {
   NameLine name;
   if (!take_address(line, name.address)) return std::nullopt;
-  name.function = trim_blanks(line);
+  name.function = trim(line);
   if (name.function.empty()) return std::nullopt;
   const size_t open = name.function.rfind(" (");
   if (open == name.function.npos || !name.function.ends_with(')')) {
@@ -167,7 +155,7 @@ std::optional<NameLine> parse_java_name(std::string_view line) {
   }
   const auto inside = name.function.substr(open + 2, name.function.size() - open - 3);
   if (!split_line(inside, name.file, name.line)) name.file = profile::base_name(inside);
-  name.function = trim_blanks(name.function.substr(0, open));
+  name.function = trim(name.function.substr(0, open));
   return name;
 }
 
@@ -176,13 +164,13 @@ std::optional<NameLine> parse_go_name(std::string_view line) {
   if (!line.starts_with("#")) return std::nullopt;
   line.remove_prefix(1);
   if (!take_address(line, name.address)) return std::nullopt;
-  line = trim_blanks(line);
+  line = trim(line);
   const size_t tab = line.find('\t');
   if (tab == line.npos) return std::nullopt;
-  name.function = trim_blanks(line.substr(0, tab));
+  name.function = trim(line.substr(0, tab));
   if (const size_t plus = name.function.rfind("+0x"); plus != name.function.npos && plus > 0)
     name.function = name.function.substr(0, plus);
-  if (!split_line(trim_blanks(line.substr(tab)), name.file, name.line)) return std::nullopt;
+  if (!split_line(trim(line.substr(tab)), name.file, name.line)) return std::nullopt;
   return name;
 }
 
@@ -190,7 +178,7 @@ std::optional<NameLine> parse_symbol(std::string_view line) {
   NameLine name;
   if (!take_address(line, name.address)) return std::nullopt;
   if (line.starts_with(':')) line.remove_prefix(1);
-  name.function = trim_blanks(line);
+  name.function = trim(line);
   const bool is_name = !name.function.empty() && !name.function.starts_with("0x");
   return is_name ? std::optional(name) : std::nullopt;
 }

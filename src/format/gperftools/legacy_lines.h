@@ -8,8 +8,6 @@
 
 namespace cprof::format {
 
-std::string_view trim_blanks(std::string_view text);
-
 // All "0x..." of the text; false when one has more than 64 bits.
 bool parse_addresses(std::string_view text, std::vector<uint64_t>& addresses);
 

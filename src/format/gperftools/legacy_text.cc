@@ -11,6 +11,7 @@
 
 #include "format/gperftools/cpu_profile.h"
 #include "format/gperftools/legacy_lines.h"
+#include "format/words.h"
 
 namespace cprof::format {
 namespace {
@@ -72,7 +73,7 @@ class LegacyText {
   // The next line, trimmed, into line_; false at the end of the input.
   Result<bool> next() {
     auto line = TRY(stream_.line());
-    line_ = line ? trim_blanks(*line) : std::string_view();
+    line_ = line ? trim(*line) : std::string_view();
     return line.has_value();
   }
 
@@ -352,7 +353,7 @@ class LegacyText {
 }  // namespace
 
 bool is_legacy_header(std::string_view line) {
-  line = trim_blanks(line);
+  line = trim(line);
   for (std::string_view start : {"--- symbol", "--- contention", "--- heapz", "--- threadz", "--- Thread "})
     if (line.starts_with(start)) return true;
   return parse_heap_header(line) || parse_jemalloc_header(line) || parse_count_header(line);
@@ -364,7 +365,7 @@ Result<void> read_legacy_text(LegacyStream& stream, LegacyProfile& profile) {
 
 Result<void> read_legacy_map(LegacyStream& stream, LegacyProfile& profile) {
   while (auto line = TRY(stream.line())) {
-    const auto text = trim_blanks(*line);
+    const auto text = trim(*line);
     if (text.empty() || is_map_header(text) || profile.map().add_line(text)) continue;
     profile.profile().diagnostics.add("gperftools_unknown_lines", Severity::kNotice,
                                       "lines behind the samples that are no mapping were left out", 1, text.substr(0, 60));

@@ -1,38 +1,20 @@
 #include "format/gperftools/memory_map.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
+
+#include "format/words.h"
 
 namespace cprof::format {
 namespace {
 
-constexpr std::string_view kBlank = " \t";
+constexpr int kHex = 16;
 constexpr uint64_t kUsualStart = 0x400000;  // of a program that is not position-independent
-
-std::string_view trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(kBlank);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
-std::string_view take_word(std::string_view& text) {
-  text = trim(text);
-  const size_t end = std::min(text.find_first_of(kBlank), text.size());
-  auto word = text.substr(0, end);
-  text = trim(text.substr(end));
-  return word;
-}
-
-bool parse_hex(std::string_view text, uint64_t& value) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 bool parse_range(std::string_view text, MapEntry& entry) {
   const size_t dash = text.find('-');
-  return dash != text.npos && parse_hex(text.substr(0, dash), entry.start) &&
-         parse_hex(text.substr(dash + 1), entry.limit) && entry.start < entry.limit;
+  return dash != text.npos && parse_number(text.substr(0, dash), entry.start, kHex) &&
+         parse_number(text.substr(dash + 1), entry.limit, kHex) && entry.start < entry.limit;
 }
 
 bool is_permissions(std::string_view word) {
@@ -49,12 +31,12 @@ Parsed parse_entry(std::string_view line, MapEntry& entry) {
   if (!parse_range(range, entry)) return Parsed::kNo;
   if (is_short) {
     const size_t at = line.rfind('@');
-    if (at != line.npos && parse_hex(trim(line.substr(at + 1)), entry.offset)) line = line.substr(0, at);
+    if (at != line.npos && parse_number(trim(line.substr(at + 1)), entry.offset, kHex)) line = line.substr(0, at);
     entry.path = take_word(line);
     return Parsed::kCode;
   }
   std::string_view permissions = take_word(line);
-  if (!is_permissions(permissions) || !parse_hex(take_word(line), entry.offset)) return Parsed::kNo;
+  if (!is_permissions(permissions) || !parse_number(take_word(line), entry.offset, kHex)) return Parsed::kNo;
   take_word(line);  // device
   take_word(line);  // inode
   entry.path = line;

@@ -1,6 +1,6 @@
 #include "format/json/json_number.h"
 
-#include <charconv>
+#include "format/words.h"
 
 namespace cprof::format {
 namespace {
@@ -99,8 +99,7 @@ std::optional<int64_t> scaled_number(std::string_view literal, unsigned decimals
 
 std::optional<int64_t> whole_number(std::string_view literal) {
   int64_t value = 0;
-  auto [end, error] = std::from_chars(literal.data(), literal.data() + literal.size(), value);
-  if (error == std::errc() && end == literal.data() + literal.size()) return value;
+  if (parse_number(literal, value)) return value;
   auto decimal = parse_decimal(literal);
   if (!decimal) return std::nullopt;
   auto scaled = scale(*decimal, decimal->exponent);
@@ -110,9 +109,7 @@ std::optional<int64_t> whole_number(std::string_view literal) {
 
 std::optional<double> real_number(std::string_view literal) {
   double value = 0;
-  auto [end, error] = std::from_chars(literal.data(), literal.data() + literal.size(), value);
-  if (error != std::errc() || end != literal.data() + literal.size()) return std::nullopt;
-  return value;
+  return parse_number(literal, value) ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace cprof::format

@@ -6,26 +6,12 @@
 #include <array>
 #include <cmath>
 
+#include "base/utf8.h"
+
 namespace cprof::format {
 namespace {
 
 constexpr size_t kFull = 64 * 1024;
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
-
-// Bytes of the UTF-8 character that text begins with; 0 when it is none (overlong, a surrogate, cut).
-size_t character_size(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  const size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < size) return 0;
-  for (size_t i = 1; i < size; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  const unsigned second = byte(1);
-  const bool is_overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
-  const bool is_beyond = (lead == 0xed && second >= 0xa0) || (lead == 0xf4 && second >= 0x90);
-  return is_overlong || is_beyond ? 0 : size;
-}
 
 bool is_plain(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -52,11 +38,11 @@ void append_json_text(std::string& out, std::string_view text) {
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;
-    const size_t size = character_size(text);
+    const size_t size = first_code_point(text).bytes;
     if (size > 1)
       out += text.substr(0, size);
     else if (size == 0)
-      out += kReplacement;
+      out += kReplacementText;
     else
       append_escaped(out, text[0]);
     text.remove_prefix(std::max<size_t>(size, 1));

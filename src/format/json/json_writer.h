@@ -27,6 +27,7 @@ class JsonWriter {
   void end_array() { close(']'); }
   void key(std::string_view name);
 
+  // Values: of arrays, or behind a key.
   void text(std::string_view value);
   void number(int64_t value);
   void unsigned_number(uint64_t value);
@@ -35,6 +36,23 @@ class JsonWriter {
   void real(double value);  // what JSON has no word for (NaN, infinity) becomes null
   void boolean(bool value);
   void null();
+
+  // Members of an object, key and value at once.
+  void begin_object(std::string_view name) { key(name), begin_object(); }
+  void begin_array(std::string_view name) { key(name), begin_array(); }
+  void text(std::string_view name, std::string_view value) { key(name), text(value); }
+  void number(std::string_view name, int64_t value) { key(name), number(value); }
+  void unsigned_number(std::string_view name, uint64_t value) { key(name), unsigned_number(value); }
+  void boolean(std::string_view name, bool value) { key(name), boolean(value); }
+  void null(std::string_view name) { key(name), null(); }
+  // An array: write puts one value for each row.
+  template <typename Rows, typename Write>
+  void array(std::string_view name, const Rows& rows, Write write) {
+    begin_array(name);
+    for (const auto& row : rows) write(row);
+    end_array();
+  }
+
   void line_break() { needs_break_ = true; }  // in front of the next value or bracket, to keep lines short
 
   Result<void> finish();

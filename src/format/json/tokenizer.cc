@@ -9,6 +9,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/utf8.h"
+
 namespace cprof::format {
 namespace {
 
@@ -42,22 +44,6 @@ char* find_special(char* at, char* end) {
   return end;
 }
 
-void append_utf8(std::string& out, uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};
-  } else if (code < 0x10000) {
-    out += {static_cast<char>(0xe0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 0x3f)),
-            static_cast<char>(0x80 | (code & 0x3f))};
-  } else {
-    out += {static_cast<char>(0xf0 | code >> 18), static_cast<char>(0x80 | (code >> 12 & 0x3f)),
-            static_cast<char>(0x80 | (code >> 6 & 0x3f)), static_cast<char>(0x80 | (code & 0x3f))};
-  }
-}
-
-constexpr uint32_t kReplacement = 0xfffd;
-
 uint32_t hex4(const char* digits) {
   uint32_t code = 0;
   for (int i = 0; i < 4; ++i) code = code << 4 | static_cast<uint32_t>(hex_digit(digits[i]));
@@ -68,17 +54,17 @@ uint32_t hex4(const char* digits) {
 size_t append_code(std::string& out, std::string_view raw, size_t at) {
   const uint32_t code = hex4(raw.data() + at + 2);
   at += 6;
-  if (code < 0xd800 || code > 0xdfff) {
+  if (!is_high_surrogate(code) && !is_low_surrogate(code)) {
     append_utf8(out, code);
     return at;
   }
-  const bool has_second = code < 0xdc00 && at + 6 <= raw.size() && raw[at] == '\\' && raw[at + 1] == 'u';
+  const bool has_second = is_high_surrogate(code) && at + 6 <= raw.size() && raw[at] == '\\' && raw[at + 1] == 'u';
   const uint32_t second = has_second ? hex4(raw.data() + at + 2) : 0;
-  if (second < 0xdc00 || second > 0xdfff) {
-    append_utf8(out, kReplacement);
+  if (!is_low_surrogate(second)) {
+    append_utf8(out, kReplacementCharacter);
     return at;
   }
-  append_utf8(out, 0x10000 + ((code - 0xd800) << 10 | (second - 0xdc00)));
+  append_utf8(out, join_surrogates(code, second));
   return at + 6;
 }
 

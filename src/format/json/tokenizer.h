@@ -31,6 +31,7 @@ class JsonTokenizer {
     kEnd,  // of the input; a whole document when depth() is 0
     kBad,  // error() tells; every later call gives it again
   };
+  static constexpr bool is_over(Token token) { return token == Token::kEnd || token == Token::kBad; }
   static constexpr unsigned kMaxDepth = 512;
   static constexpr size_t kMaxToken = size_t{64} << 20;
 

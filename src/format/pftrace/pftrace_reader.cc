@@ -483,9 +483,8 @@ class PftraceReader {
     Profile& profile = builder_.profile();
     const StringId unfinished = builder_.intern(kUnfinishedNote);
     for (profile::Slice& slice : profile.slices) {
-      if (!slice.labels.valid()) continue;
-      const auto [first, count] = profile.label_sets[slice.labels.index()];
-      std::vector<profile::Label> labels(profile.labels.begin() + first, profile.labels.begin() + first + count);
+      const auto set = profile.labels_of(slice.labels);
+      std::vector<profile::Label> labels(set.begin(), set.end());
       if (!std::erase_if(labels, [&](const profile::Label& label) { return label.key == unfinished; })) continue;
       slice.is_open = true;
       slice.labels = builder_.label_set(labels);

@@ -110,12 +110,8 @@ class PftraceWriter {
 
   void notes_of(profile::LabelSetId id) {
     notes_.clear();
-    if (!id.valid()) return;
-    const auto [first, count] = profile_.label_sets[id.index()];
-    for (uint32_t i = first; i < first + count; ++i) {
-      const profile::Label& label = profile_.labels[i];
+    for (const profile::Label& label : profile_.labels_of(id))
       notes_.push_back({profile_.text(label.key), profile_.text(label.text), label.number, label.is_number});
-    }
   }
 
   Result<void> write_marks() {

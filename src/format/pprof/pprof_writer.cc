@@ -124,11 +124,8 @@ class PprofWriter {
 
   // Whether the labels tell the thread by themselves.
   bool add_labels(pbf_writer& sample, profile::LabelSetId id) {
-    if (!id.valid()) return false;
     bool has_thread = false;
-    const auto [first, count] = profile_.label_sets[id.index()];
-    for (uint32_t i = first; i < first + count; ++i) {
-      const profile::Label& label = profile_.labels[i];
+    for (const profile::Label& label : profile_.labels_of(id)) {
       label_.clear();
       pbf_writer w(label_);
       w.add_int64(pb::Label::kKey, texts_.of(label.key));

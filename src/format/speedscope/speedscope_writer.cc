@@ -60,16 +60,14 @@ class SpeedscopeWriter {
 
   Result<void> write(const std::vector<Column>& columns) {
     json_.begin_object();
-    text("$schema", "https://www.speedscope.app/file-format-schema.json");
-    text("exporter", "cprof@" CPROF_VERSION);
-    text("name", profile_.run.command.empty() ? profile::base_name(profile_.run.source)
+    json_.text("$schema", "https://www.speedscope.app/file-format-schema.json");
+    json_.text("exporter", "cprof@" CPROF_VERSION);
+    json_.text("name", profile_.run.command.empty() ? profile::base_name(profile_.run.source)
                                               : std::string_view(profile_.run.command));
-    json_.key("profiles");
-    json_.begin_array();
+    json_.begin_array("profiles");
     for (const Column& column : columns) write_column(column);
     json_.end_array();
-    json_.key("shared");
-    json_.begin_object();
+    json_.begin_object("shared");
     write_frames();
     json_.end_object();
     json_.end_object();
@@ -78,15 +76,6 @@ class SpeedscopeWriter {
   }
 
  private:
-  void text(std::string_view key, std::string_view value) {
-    json_.key(key);
-    json_.text(value);
-  }
-  void number(std::string_view key, int64_t value) {
-    json_.key(key);
-    json_.number(value);
-  }
-
   void write_column(const Column& column) {
     const std::vector<Row> rows = rows_of(profile_, column);
     for (size_t first = 0; first < rows.size();) {
@@ -111,16 +100,14 @@ class SpeedscopeWriter {
   void write_profile(const Column& column, std::span<const Row> rows) {
     json_.line_break();
     json_.begin_object();
-    text("type", "sampled");
-    text("name", title(column, rows[0].thread));
-    text("unit", speedscope_unit_of(column.unit));
+    json_.text("type", "sampled");
+    json_.text("name", title(column, rows[0].thread));
+    json_.text("unit", speedscope_unit_of(column.unit));
     write_ours(column, rows[0].thread);
     const bool is_timed = column.unit == "nanoseconds" && rows[0].time_ns != Row::kNoTime;
     const uint64_t start = is_timed ? rows[0].time_ns : 0;
-    json_.key("startValue");
-    json_.unsigned_number(start);
-    json_.key("samples");
-    json_.begin_array();
+    json_.unsigned_number("startValue", start);
+    json_.begin_array("samples");
     weights_.clear();
     uint64_t now = start;
     for (const Row& row : rows) {
@@ -131,11 +118,10 @@ class SpeedscopeWriter {
     }
     json_.end_array();
     write_weights();
-    json_.key("endValue");
     if (is_timed)
-      json_.unsigned_number(now);
+      json_.unsigned_number("endValue", now);
     else
-      json_.number(sum_of_weights());
+      json_.number("endValue", sum_of_weights());
     json_.end_object();
   }
 
@@ -159,25 +145,21 @@ class SpeedscopeWriter {
   }
 
   void write_weights() {
-    json_.key("weights");
-    json_.begin_array();
-    for (int64_t weight : weights_) json_.number(weight);
-    json_.end_array();
+    json_.array("weights", weights_, [&](int64_t weight) { json_.number(weight); });
   }
 
   void write_ours(const Column& column, profile::ThreadId id) {
-    json_.key("cprof");
-    json_.begin_object();
-    text("metric", column.name);
-    text("unit", column.unit);
+    json_.begin_object("cprof");
+    json_.text("metric", column.name);
+    json_.text("unit", column.unit);
     if (id.valid()) {
       const profile::Thread& thread = profile_.threads[id.index()];
-      number("tid", thread.tid);
-      text("thread", profile_.text(thread.name));
+      json_.number("tid", thread.tid);
+      json_.text("thread", profile_.text(thread.name));
       if (thread.process.valid()) {
         const profile::Process& process = profile_.processes[thread.process.index()];
-        number("pid", process.pid);
-        text("process", profile_.text(process.name));
+        json_.number("pid", process.pid);
+        json_.text("process", profile_.text(process.name));
       }
     }
     json_.end_object();
@@ -192,14 +174,13 @@ class SpeedscopeWriter {
   }
 
   void write_frames() {
-    json_.key("frames");
-    json_.begin_array();
+    json_.begin_array("frames");
     for (const analyze::Frame& frame : frames_) {
       json_.line_break();
       json_.begin_object();
-      text("name", frame.name);
-      if (!frame.file.empty()) text("file", frame.file);
-      if (frame.source_line) number("line", frame.source_line);
+      json_.text("name", frame.name);
+      if (!frame.file.empty()) json_.text("file", frame.file);
+      if (frame.source_line) json_.number("line", frame.source_line);
       json_.end_object();
     }
     json_.end_array();

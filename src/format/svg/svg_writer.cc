@@ -5,6 +5,7 @@
 
 #include "analyze/weights.h"
 #include "base/digit_groups.h"
+#include "base/utf8.h"
 #include "format/folded/folded.h"
 #include "format/svg/flame_layout.h"
 #include "format/svg/svg.h"
@@ -19,25 +20,16 @@ constexpr double kCharPixels = 6.2;
 
 // XML 1.0 has no way to write most control characters; what is no UTF-8 would make the whole file unreadable.
 void append_xml(std::string& out, std::string_view text) {
-  size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
-    bool is_whole = length != 0 && i + length <= text.size() && lead < 0xf5;
-    for (size_t k = 1; is_whole && k < length; ++k) is_whole = (static_cast<unsigned char>(text[i + k]) & 0xc0) == 0x80;
-    const std::string_view one = text.substr(i, is_whole ? length : 1);
-    const auto second = one.size() > 1 ? static_cast<unsigned char>(one[1]) : 0;
-    // Overlong forms, surrogates, code points above U+10FFFF, and the two that XML forbids.
-    const bool is_bad = !is_whole || (lead < 0x20 && lead != '\t') || lead == 0x7f || (lead == 0xe0 && second < 0xa0) ||
-                        (lead == 0xed && second >= 0xa0) || (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second >= 0x90) ||
-                        one == "\xef\xbf\xbe" || one == "\xef\xbf\xbf";
-    if (is_bad) out += "\xef\xbf\xbd";
-    else if (lead == '&') out += "&amp;";
-    else if (lead == '<') out += "&lt;";
-    else if (lead == '>') out += "&gt;";
-    else if (lead == '"') out += "&quot;";
-    else out += one;
-    i += one.size();
+  while (!text.empty()) {
+    const auto [code, bytes] = first_code_point(text);
+    const bool is_control = (code < 0x20 && code != '\t') || code == 0x7f || code == 0xfffe || code == 0xffff;
+    if (bytes == 0 || is_control) out += kReplacementText;
+    else if (code == '&') out += "&amp;";
+    else if (code == '<') out += "&lt;";
+    else if (code == '>') out += "&gt;";
+    else if (code == '"') out += "&quot;";
+    else out += text.substr(0, bytes);
+    text.remove_prefix(std::max<size_t>(bytes, 1));
   }
 }
 
