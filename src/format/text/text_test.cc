@@ -168,6 +168,38 @@ TEST(TextReader, UnknownFramesAmongOthersStay) {
   EXPECT_EQ(std::ranges::count_if(profile->samples, [](auto& s) { return s.site.valid(); }), 2);
 }
 
+std::string stacks_of(std::string_view text) {
+  auto p = read_bytes(text_format(), text);
+  return p ? folded(*p) : p.error().message;
+}
+
+// perf script -F comm,tid,time,event,sym,dso; names that could be addresses are names here.
+TEST(TextReader, FramesWithoutAddresses) {
+  const std::string text = "app 7 1.5: cycles: \n add (/b)\n operator new(unsigned long) (/b)\n main+0x10 (/b)\n\n"
+                           "app 7 2.5: cycles: \n f (/b)\n g (inlined)\n main\n\napp 7 3.5: cycles: \n\n";
+  EXPECT_TRUE(sniff_text(as_span(text)));
+  EXPECT_EQ(stacks_of(text), "app;[unknown] 1\napp;main;g;f 1\napp;main;operator new(unsigned long);add 1\n");
+  auto p = read_bytes(text_format(), text);
+  EXPECT_TRUE(p->diagnostics.entries().empty());
+  EXPECT_EQ(stacks_of(written(*p)), stacks_of(text));
+}
+
+TEST(TextReader, AmongFramesWithAddressesWordsAreNone) {
+  const std::string text = "app 7 1.5: cycles: \n\t  1000 f (/b)\n\t  SOME_WORD\n\t  2000 main (/b)\n\n";
+  EXPECT_EQ(stacks_of(text), "app;main;f 1\n");
+  EXPECT_EQ(read_bytes(text_format(), text)->diagnostics.count("text_malformed_lines"), 1u);
+}
+
+// perf script -F +srcline
+TEST(TextReader, SourceLinesBelowTheirFrames) {
+  const std::string text = "app 7 1.5: cycles: \n\t    1000 a (inlined)\n  a.h:3\n\t    1000 f+0x4 (/b)\n  f.c:12\n\t    2000 main (/b)\n  ??:0\n\n"
+                           "app 7 2.5: cycles: \n\t    1000 a (inlined)\n  a.h:4\n\t    1000 f+0x4 (/b)\n  f.c:12\n\t    2000 main (/b)\n  main.c:7\n\n";
+  auto p = read_bytes(text_format(), text);
+  ASSERT_TRUE(p);
+  EXPECT_EQ(dump(*p), "main@0:;f@12:f.c;a@3:a.h; cycles/count=1 tid=7\nmain@7:main.c;f@12:f.c;a@4:a.h; cycles/count=1 tid=7\n");
+  EXPECT_TRUE(p->diagnostics.entries().empty());
+}
+
 TEST(TextReader, WithoutTimesOrIndentation) {
   auto profile = read_bytes(text_format(), "java 12 cycles:\nffffffff8103d0ca msr ([kernel.kallsyms])\n7f72 base(int) const (/l.so)\n\n"
                                            "ab 7 cycles:\n\t10 f (/b)\n ab 7/7 [001] 5 cycles:\n\t10 f (/b)\n");
