@@ -160,18 +160,21 @@ bool is_bare(std::string_view line, std::string_view behind_first_word) {
 // another kind of text would be searched once for each of its colons.
 constexpr size_t kMaxFront = 512;
 
+// A comm may hold what looks like a time ("srv 1.5: x"): then the ids in front of the right one tell.
 std::optional<TextHeader> parse_header(std::string_view line) {
-  TextHeader header;
+  std::optional<TextHeader> first;
   for (size_t colon = line.find(':'); colon < kMaxFront; colon = line.find(':', colon + 1)) {
     std::string_view front = line.substr(0, colon);
     size_t blank = front.find_last_of(kBlanks);
     std::string_view time = blank == front.npos ? front : front.substr(blank + 1);
+    TextHeader header;
     if (!parse_time(time, header.time_ns)) continue;
     parse_front(front.substr(0, front.size() - time.size()), header);
     parse_back(line.substr(colon + 1), header);
-    return header;
+    if (!first || header.pid >= 0) first = header;
+    if (header.pid >= 0 || header.tid >= 0) break;
   }
-  return parse_header_without_time(line);
+  return first ? first : parse_header_without_time(line);
 }
 
 std::optional<TextFrame> parse_frame(std::string_view whole) {

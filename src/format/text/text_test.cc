@@ -113,6 +113,14 @@ TEST(TextLines, HeadersOfEveryShape) {
   ASSERT_TRUE(h);
   EXPECT_EQ(h->comm, "");
   EXPECT_EQ(h->tid, 21332);
+  h = parse_header("srv 1.5: up 7/8 [000] 9.000001: 1 cycles: ");
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->comm, "srv 1.5: up") << "the ids tell which time is the sample's";
+  EXPECT_EQ(h->time_ns, 9'000'001'000u);
+  h = parse_header("app 1.500000: sched:sched_switch: at 2.5: x");
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->time_ns, 1'500'000'000u);
+  EXPECT_EQ(h->comm, "app");
   for (std::string_view none : {"events: Ir", "  12: 0x4 5", "Mon 3 12:00: x", "fn 12", "Samples: 3", "a b cycles:"})
     EXPECT_FALSE(parse_header(none)) << none;
   EXPECT_FALSE(parse_header("no header: here"));

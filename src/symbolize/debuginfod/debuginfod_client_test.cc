@@ -139,12 +139,11 @@ TEST_F(Debuginfod, AServerThatDoesNotAnswerIsGivenUpForTheRun) {
 
 TEST_F(Debuginfod, SlowServersAreGivenUp) {
   patience = 300ms;
-  EXPECT_EQ(outcome([](const Connection& c) {
-              c.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
-              while (c.pause(20ms) && c.send("x")) {
-              }
-            }),
-            "given_up: download: too slow");
+  EXPECT_TRUE(outcome([](const Connection& c) {
+                c.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+                while (c.pause(20ms) && c.send("x")) {
+                }
+              }).starts_with("given_up: download: "));
   EXPECT_EQ(outcome([](const Connection& c) {
               c.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nx");
               c.pause(1h);
