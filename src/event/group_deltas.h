@@ -24,6 +24,9 @@ class GroupDeltas {
   // counted anything. Valid until the next call.
   std::span<const Sample> expand(Sample& sample, std::span<const GroupValue> values);
 
+  // Values so far whose id is no event's.
+  uint64_t unknown() const { return unknown_; }
+
   void thread_ended(int32_t tid) { last_.erase(tid); }
 
  private:
@@ -31,6 +34,7 @@ class GroupDeltas {
   std::unordered_map<uint64_t, uint32_t> metric_of_id_;
   std::unordered_map<int32_t, std::unordered_map<uint64_t, uint64_t>> last_;  // thread, event id -> count
   std::vector<Sample> others_;
+  uint64_t unknown_ = 0;
 };
 
 }  // namespace cprof::event

@@ -62,6 +62,7 @@ enum class DecodeOutcome : uint8_t {
   kIgnored,    // a type that is known and not needed
   kUnknown,    // a type of a newer kernel or perf
   kMalformed,  // short, or a count inside is larger than the record
+  kNoEvent,    // a sample whose id belongs to none of the events
 };
 
 struct SampleId {
@@ -83,6 +84,7 @@ class RecordWords {
   void reset() { used_ = 0; }
   std::span<const uint64_t> take(ByteReader& reader, uint64_t count);
   std::span<const uint64_t> join(ByteReader& reader, std::span<const uint64_t> a, std::span<const uint64_t> b);
+  std::span<uint64_t> room(ByteReader& reader, size_t count);  // to be filled; none, and the reader fails, beyond a record
 
  private:
   bool swap_;

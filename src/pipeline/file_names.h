@@ -1,4 +1,4 @@
-// Names for addresses of one file, in the sandbox when the file is a stranger's; and how each missing name is counted.
+// Names for addresses of one file, in the sandbox when a file is a stranger's; and how each missing name is counted.
 // Called by Namer (a run that ends) and ProfileNamer (a profile that was read).
 #pragma once
 

@@ -66,7 +66,7 @@ void SpeedscopeBuilder::add(CallSiteId site, int64_t value) {
 Result<void> SpeedscopeBuilder::add_profile(const SpeedscopeProfile& from) {
   const SpeedscopeUnit& unit = speedscope_unit(from.unit);
   if (!is_speedscope_unit(from.unit))
-    builder_.profile().diagnostics.add("speedscope_unknown_units", Severity::kNotice,
+    builder_.profile().diagnostics.add("speedscope_unknown_units", Severity::kError,
                                        "values of a unit that the format does not have are taken as plain numbers", 1,
                                        from.unit);
   auto& slices = builder_.profile().slices;
@@ -167,7 +167,7 @@ Result<void> SpeedscopeBuilder::add_events(const SpeedscopeProfile& from, const 
     }
   }
   if (open_.empty()) return {};
-  builder_.profile().diagnostics.add("speedscope_open_frames", Severity::kNotice,
+  builder_.profile().diagnostics.add("speedscope_open_frames", Severity::kError,
                                      "frames that no event closes end with their profile", open_.size());
   pass(std::max(last, TRY(value(from.end, unit))));
   while (!open_.empty()) close_frame(static_cast<uint64_t>(last));

@@ -142,43 +142,79 @@ void take_file_offset(TextFrame& frame) {
   frame.module = frame.module.substr(0, plus);
 }
 
+void take_inlined(TextFrame& frame) {
+  if (frame.module != "inlined") return;
+  frame.is_inlined = true;
+  frame.module = {};
+}
+
+// perf puts a tab and blanks before an address, and one blank before a name that stands alone: " add (/b)" is no address.
+bool is_bare(std::string_view line, std::string_view behind_first_word) {
+  const bool is_indented_once = line.size() > 1 && line[0] == ' ' && kBlanks.find(line[1]) == kBlanks.npos;
+  return is_indented_once && (behind_first_word.empty() || behind_first_word.starts_with('('));
+}
+
 }  // namespace
 
 // A comm has 16 bytes, ids, CPU and time some more: a colon that comes later ends no time. Without the bound a long line of
 // another kind of text would be searched once for each of its colons.
 constexpr size_t kMaxFront = 512;
 
+// A comm may hold what looks like a time ("srv 1.5: x"): then the ids in front of the right one tell.
 std::optional<TextHeader> parse_header(std::string_view line) {
-  TextHeader header;
+  std::optional<TextHeader> first;
   for (size_t colon = line.find(':'); colon < kMaxFront; colon = line.find(':', colon + 1)) {
     std::string_view front = line.substr(0, colon);
     size_t blank = front.find_last_of(kBlanks);
     std::string_view time = blank == front.npos ? front : front.substr(blank + 1);
+    TextHeader header;
     if (!parse_time(time, header.time_ns)) continue;
     parse_front(front.substr(0, front.size() - time.size()), header);
     parse_back(line.substr(colon + 1), header);
-    return header;
+    if (!first || header.pid >= 0) first = header;
+    if (header.pid >= 0 || header.tid >= 0) break;
   }
-  return parse_header_without_time(line);
+  return first ? first : parse_header_without_time(line);
 }
 
-std::optional<TextFrame> parse_frame(std::string_view line) {
-  line = trim(line);
+std::optional<TextFrame> parse_frame(std::string_view whole) {
+  std::string_view line = trim(whole);
   size_t blank = line.find_first_of(kBlanks);
   std::string_view address = line.substr(0, blank);
   TextFrame frame;
   if (address.starts_with("0x")) address.remove_prefix(2);
   if (address.empty() || !parse_number(address, frame.address, 16)) return std::nullopt;
   std::string_view rest = blank == line.npos ? std::string_view() : trim(line.substr(blank));
+  if (is_bare(whole, rest)) return std::nullopt;
   frame.module = take_module(rest);
   take_file_offset(frame);
-  if (frame.module == "inlined") {
-    frame.is_inlined = true;
-    frame.module = {};
-  }
+  take_inlined(frame);
   frame.name = rest;
   take_offset(frame);
   return frame;
+}
+
+std::optional<TextFrame> parse_bare_frame(std::string_view line) {
+  if (line.empty() || kBlanks.find(line[0]) == kBlanks.npos) return std::nullopt;
+  TextFrame frame;
+  frame.has_address = false;
+  std::string_view rest = trim(line);
+  frame.module = take_module(rest);
+  take_inlined(frame);
+  frame.name = rest;
+  take_offset(frame);
+  return frame.name.empty() ? std::nullopt : std::optional(frame);
+}
+
+std::optional<TextSource> parse_source_line(std::string_view line) {
+  if (!line.starts_with("  ") || line.size() < 3 || kBlanks.find(line[2]) != kBlanks.npos) return std::nullopt;
+  line = trim(line);
+  const size_t colon = line.rfind(':');
+  TextSource source;
+  if (colon == line.npos || colon == 0 || !parse_number(line.substr(colon + 1), source.line)) return std::nullopt;
+  source.file = line.substr(0, colon);
+  if (source.file == "??") source = {};
+  return source;
 }
 
 bool is_header_of_hex_comm(const TextFrame& frame) {
