@@ -3,7 +3,8 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Label, Profile } from "./model/profile";
 import type { Filter, FilterKind } from "./ops/filters";
-import { compareDown, foldDown, functionTable, invert, sandwich, search as searchTree } from "./ops/fold";
+import { compareDown, scaledBase, scaleOf, type Noise } from "./ops/compare";
+import { foldDown, functionTable, invert, sandwich, search as searchTree, type FuncRow } from "./ops/fold";
 import type { Order, ViewTree } from "./ops/view_tree";
 import { weigh } from "./ops/weigh";
 import type { Scheme } from "./draw/colors";
@@ -39,6 +40,7 @@ export const scheme = signal<Scheme>("kind");
 export const flameUp = signal(false);
 export const theme = signal<Theme>("auto");
 export const drawerOpen = signal(typeof innerWidth === "undefined" || innerWidth > 720);
+export const compareMetric = signal<string | null>(null);  // a second metric in the table
 export const sourceFunc = signal<number | null>(null);
 // What the pointer is over, in whichever tree is drawn there.
 export const hovered = signal<{ tree: ViewTree; node: number } | null>(null);
@@ -69,14 +71,31 @@ export const isNormalised = computed(() => {
   return longer === 0 || Math.abs(p.meta.duration_ns - b.meta.duration_ns) > 0.05 * longer;
 });
 
-export const down = computed<{ tree: ViewTree; funcs: Profile["funcs"] } | null>(() => {
+export const down = computed<{ tree: ViewTree; funcs: Profile["funcs"]; scale: number } | null>(() => {
   const p = profile.value, b = baseProfile.value;
   if (!p) return null;
-  if (!b) return { tree: foldDown(p, weights.value, foldOptions.value), funcs: p.funcs };
+  if (!b) return { tree: foldDown(p, weights.value, foldOptions.value), funcs: p.funcs, scale: 1 };
   const name = p.metrics[metric.value]?.name, at = b.metrics.findIndex((m) => m.name === name);
   const other = at < 0 ? new Float64Array(b.tree.size) : b.self(at);
-  const before = sumOf(other), scale = isNormalised.value && before !== 0 ? sumOf(weights.value) / before : 1;
-  return compareDown(p, weights.value, b, other, scale, foldOptions.value);
+  const { tree, funcs } = compareDown(p, weights.value, b, other, foldOptions.value);
+  const scale = scaleOf(tree.total[0], tree.base[0], isNormalised.value);
+  return { tree: scaledBase(tree, scale), funcs, scale };
+});
+
+// How much one sample weighs in a profile; 0: nothing tells how many there are.
+function worthOf(p: Profile, metricName: string): number {
+  const at = p.metrics.findIndex((m) => m.name === metricName);
+  if (at < 0) return 0;
+  const total = Math.abs(sumOf(p.self(at))), counted = p.isTimed ? p.meta.samples_metric ?? -1 : p.metrics[at].unit === "count" ? at : p.metrics.findIndex((m) => m.name === "samples");
+  const samples = counted < 0 ? 0 : sumOf(p.self(counted));
+  return samples > 0 ? total / samples : 0;
+}
+
+export const noise = computed<Noise>(() => {
+  const p = profile.value, b = baseProfile.value, d = down.value, tree = d?.tree, name = p?.metrics[metric.value]?.name ?? "";
+  if (!p || !b || !tree) return { largest: 0, nowWorth: 0, baseWorth: 0 };
+  const now = worthOf(p, name), before = worthOf(b, name), scale = d!.scale;
+  return { largest: Math.max(Math.abs(tree.total[0]), Math.abs(tree.base[0])), nowWorth: before > 0 ? now : 0, baseWorth: now > 0 ? before * scale : 0 };
 });
 
 export const wholeTotal = computed(() => (profile.value ? sumOf(profile.value.self(metric.value)) : 0));
@@ -99,6 +118,14 @@ export const sandwiched = computed(() => {
 });
 
 export const shown = computed(() => (direction.value === "up" ? up.value : down.value?.tree ?? null));
+// The functions by another metric of the same profile, by name.
+export const secondTable = computed<Map<number, FuncRow> | null>(() => {
+  const p = profile.value, at = p?.metrics.findIndex((m) => m.name === compareMetric.value) ?? -1;
+  if (!p || at < 0 || at === metric.value || baseProfile.value) return null;
+  const tree = foldDown(p, weigh(p, { ...selection.value, metric: at }), foldOptions.value);
+  return new Map(functionTable(tree).map((r) => [r.func, r]));
+});
+
 export const table = computed(() => (down.value ? functionTable(down.value.tree) : []));
 
 // Which functions the search box finds; null: it is empty.
@@ -143,6 +170,14 @@ export function addFilter(kind: FilterKind, pattern: string) {
   if (!filters.value.some((f) => f.kind === kind && f.pattern === pattern)) filters.value = [...filters.value, { kind, pattern }];
   zoomPath.value = [];
 }
+// What was chosen in one file (threads, times, a zoom) says nothing of another.
+export function showFile(at: number) {
+  file.value = at;
+  zoomPath.value = selectedPath.value = [];
+  threads.value = timeRange.value = sourceFunc.value = null;
+  if (base.value === at) base.value = null;
+}
+
 export function removeFilter(at: number) { filters.value = filters.value.filter((_, i) => i !== at); }
 export function clearFilters() {
   filters.value = [];
@@ -165,6 +200,7 @@ const FIELDS: [string, () => string, (text: string) => void][] = [
   ["i", () => (file.value ? String(file.value) : ""), (t) => { file.value = Math.min(Number(t) || 0, Math.max(0, profiles.value.length - 1)); }],
   ["d", () => (base.value === null ? "" : String(base.value)), (t) => { base.value = t === "" ? null : Number(t); }],
   ["m", () => metricName.value ?? "", (t) => { metricName.value = t || null; }],
+  ["m2", () => compareMetric.value ?? "", (t) => { compareMetric.value = t || null; }],
   ["dir", () => (direction.value === "down" ? "" : direction.value), (t) => { direction.value = t === "up" || t === "sandwich" ? t : "down"; }],
   ["s", () => sandwichName.value ?? "", (t) => { sandwichName.value = t || null; }],
   ["ord", () => (order.value === "heavy" ? "" : order.value), (t) => { order.value = t === "name" || t === "time" ? t : "heavy"; }],

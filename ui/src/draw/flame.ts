@@ -67,6 +67,7 @@ export function drawFlame(ctx: CanvasRenderingContext2D, width: number, height: 
   ctx.clearRect(0, 0, width, height);
   ctx.font = "12px system-ui, sans-serif";
   ctx.textBaseline = "middle";
+  letter ||= ctx.measureText(LETTERS).width / LETTERS.length;
   let boxes = 0;
   visit(v, f, (node, x, w, depth, filler) => {
     const y = rowY(v, f, depth);
@@ -84,7 +85,7 @@ function drawBox(ctx: CanvasRenderingContext2D, v: FlameView, node: number, left
   const color = tree.base.length && func ? diffFill(changeOf(tree, node), v.isNoise?.(node) ?? false, v.dark)
     : fillOf(func, v.scheme, v.dark, Math.sqrt(Math.abs(tree.self[node]) / total));
   ctx.globalAlpha = filler || isAbove ? 0.55 : v.matches !== null && !matched ? 0.4 : 1;
-  ctx.fillStyle = matched ? (v.dark ? "#a8328f" : "#f2a3e4") : filler ? (v.dark ? "#4a463f" : "#d8d2c6") : color.fill;
+  ctx.fillStyle = matched ? (v.dark ? "#a8328f" : "#f2a3e4") : filler ? (v.dark ? "#4a463f" : "#ddd7cb") : color.fill;
   const w = right - left;
   ctx.fillRect(left, y, w > 2 ? w - 0.75 : w, ROW - 1);
   if (!filler && tree.inlined[node] && w > 4) dashTop(ctx, left, right, y, v.dark);
@@ -106,10 +107,13 @@ export function changeOf(tree: ViewTree, node: number): number {
   return larger === 0 ? 0 : (now - before) / larger;
 }
 
+const LETTERS = "std::_Vector_base<int>::operator()";
+let letter = 0;  // px, on average
+
 function label(ctx: CanvasRenderingContext2D, name: string, left: number, right: number, y: number, color: string) {
   const from = Math.max(left, 0) + PAD, room = right - from - PAD;
   if (room < TEXT_LEAST - 2 * PAD) return;
-  const text = fitted(name, Math.floor(room / 6.1));
+  const text = fitted(name, Math.floor(room / letter));
   if (text === "") return;
   ctx.save();
   ctx.beginPath();
