@@ -118,7 +118,7 @@ TEST_P(ViewVectors, TreeAndTable) {
   EXPECT_EQ(lines_of(call_tree(p, groups, totals), groups), tree);
 
   std::set<json> rows;
-  for (const TopRow& row : top_functions(p, groups, totals)) rows.insert({groups.name(row.group).text, row.self, row.total});
+  for (const TopRow& row : top_functions(p, groups, totals)) rows.insert(json::array({groups.name(row.group).text, row.self, row.total}));
   EXPECT_EQ(rows, std::set<json>(c_["table"].begin(), c_["table"].end()));
 }
 
@@ -133,9 +133,9 @@ TEST_P(ViewVectors, Neighbours) {
   std::set<json> callers, callees;
   for (const Neighbourhood& around : neighbours_of(call_tree(p, groups, totals_of(p)), of, groups.size())) {
     for (const Neighbour& n : around.callers)
-      if (n.value != 0) callers.insert({groups.name(n.group).text, n.value});
+      if (n.value != 0) callers.insert(json::array({groups.name(n.group).text, n.value}));
     for (const Neighbour& n : around.callees)
-      if (n.value != 0) callees.insert({groups.name(n.group).text, n.value});
+      if (n.value != 0) callees.insert(json::array({groups.name(n.group).text, n.value}));
   }
   EXPECT_EQ(callers, std::set<json>(wanted["callers"].begin(), wanted["callers"].end()));
   EXPECT_EQ(callees, std::set<json>(wanted["callees"].begin(), wanted["callees"].end()));

@@ -68,8 +68,13 @@ class Recorder {
  public:
   Profile run() {
     RunInfo& run = b_.profile().run;
-    run = {.tool = "cprof", .command = "pictures --port 8080 (a sample)", .start_ns = kStart, .end_ns = kStart + kLength,
-           .sampling_interval_ns = kInterval, .cpus = 4, .has_switches = true, .has_off_cpu = true};
+    run.tool = "cprof";
+    run.command = "pictures --port 8080 (a sample)";
+    run.start_ns = kStart;
+    run.end_ns = kStart + kLength;
+    run.sampling_interval_ns = kInterval;
+    run.cpus = 4;
+    run.has_switches = run.has_off_cpu = true;
     const ProcessId process = b_.add_process(4711, "pictures", kStart);
     for (size_t i = 0; i < std::size(kThreads); ++i) {
       const Worker& w = kThreads[i];

@@ -2,6 +2,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -47,12 +48,26 @@ export async function open(url, options = {}) {
   page.on("pageerror", (e) => problems.push(`exception: ${e.message}`));
   page.on("request", (r) => { if (!own.test(r.url())) problems.push(`request: ${r.url()}`); });
   if (!url.startsWith("http")) await context.route(/^(?!file:|data:|blob:)/, (route) => route.abort());
-  await page.goto(url);
+  const clock = await cpuClock(page);
+  await page.goto(url, { timeout: 180_000 });
   await ready(page);
-  return { page, problems, close: () => context.close() };
+  return { clock, page, problems, close: () => context.close() };
 }
 
-export const ready = (page) => page.waitForFunction(() => document.querySelector("canvas, .empty h2") && !document.querySelector("[role=status]"), null, { timeout: 120_000 });
+// CPU time that the page's own thread has used, in ms: what a busy machine cannot change.
+export async function cpuClock(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  return async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return 1000 * metrics.find((m) => m.name === "TaskDuration").value;
+  };
+}
+
+// Whether wall-clock limits mean anything now.
+export const isBusy = () => loadavg()[0] > 1.5 * cpus().length;
+
+export const ready = (page) => page.waitForFunction(() => document.querySelector("canvas, .empty h2") && !document.querySelector("[role=status]"), null, { timeout: 240_000 });
 
 export async function axe(page) {
   await page.evaluate(axeSource);

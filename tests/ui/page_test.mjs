@@ -114,3 +114,138 @@ await check("50,000 frames deep", async () => {
   await close();
 });
 
+await check("two metrics of a pprof: switched at once, the totals are the sums of the file", async () => {
+  const samples = [[["parse", "main"], [30, 4096]], [["alloc", "parse", "main"], [5, 1 << 20]], [["alloc", "main"], [0, 777]], [["spin", "main"], [65, 0]]];
+  const url = makePage("two-metrics", "pb.gz", pprof([["cpu", "nanoseconds"], ["alloc_space", "bytes"]], samples)), { page, problems, close } = await open(url);
+  // As go tool pprof sums: flat is the leaf's, cum is every function's once a stack.
+  const sums = (at) => {
+    const flat = new Map(), cum = new Map();
+    for (const [stack, values] of samples) {
+      flat.set(stack[0], (flat.get(stack[0]) ?? 0) + values[at]);
+      for (const name of new Set(stack)) cum.set(name, (cum.get(name) ?? 0) + values[at]);
+    }
+    return [flat, cum, samples.reduce((n, [, v]) => n + v[at], 0)];
+  };
+  await page.click("#tab-table");
+  const metrics = await page.$$eval("[aria-label=Metric] option", (list) => list.map((o) => o.textContent));
+  assert.equal(metrics.length, 2, metrics.join());
+  for (const [at, unit] of [[0, (n) => `${n} ns`], [1, (n) => (n >= 1 << 20 ? `${(n / (1 << 20)).toLocaleString("en-US", { maximumFractionDigits: 2 })} MiB` : n >= 1024 ? `${(n / 1024).toLocaleString("en-US", { maximumFractionDigits: 2 })} KiB` : `${n} B`)]]) {
+    await page.selectOption("[aria-label=Metric]", String(at));
+    const [flat, cum, total] = sums(at), rows = await tableRows(page);
+    for (const [name, self, , whole] of rows) {
+      assert.equal(self, unit(flat.get(name) ?? 0), `self of ${name} in metric ${at}`);
+      assert.equal(whole, unit(cum.get(name)), `total of ${name} in metric ${at}`);
+    }
+    assert.equal(rows.length, at === 0 ? 4 : 3, "what weighs nothing is not listed");
+    assert.match(await page.textContent("header"), new RegExp(unit(total).replace(".", "\\.")));
+  }
+  await page.selectOption("[aria-label=Metric]", "0");
+  await page.selectOption("[aria-label='Second metric']", { index: 1 });
+  const parse = (await tableRows(page)).find((r) => r[0] === "parse");
+  assert.deepEqual(parse.slice(5, 7), ["4 KiB", "× 0.00732"]);
+  await page.click("#tab-flame");
+  await page.keyboard.press("m");
+  assert.equal(await page.inputValue("[aria-label=Metric]"), "1");
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+await check("negative values are drawn by their size and named with their sign", async () => {
+  const url = makePage("delta", "pb.gz", pprof([["space", "bytes"]], [[["gone", "main"], [-3000]], [["fresh", "main"], [5000]]])), { page, problems, close } = await open(url);
+  await page.locator("canvas").focus();
+  for (const key of ["ArrowDown", "ArrowDown"]) await page.keyboard.press(key);
+  assert.match(await page.textContent(".status"), /fresh.*4\.88 KiB/);
+  await page.keyboard.press("ArrowRight");
+  assert.match(await page.textContent(".status"), /gone.*-2\.93 KiB/);
+  await page.keyboard.press("ArrowUp");
+  assert.match(await page.textContent(".status"), /main.*1\.95 KiB/);
+  assert.match(await page.textContent(".legend"), /negative/);
+  await page.click("#tab-table");
+  assert.ok((await tableRows(page)).some((r) => r[0] === "gone" && r[1] === "-2.93 KiB"));
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+await check("a metric that is all zero offers the other; no samples at all are explained", async () => {
+  const zero = await open(makePage("zero", "pb.gz", pprof([["cpu", "nanoseconds"], ["allocs", "count"]], [[["f"], [0, 7]]])));
+  await zero.page.selectOption("[aria-label=Metric]", "0");
+  assert.match(await zero.page.textContent(".empty"), /All values of CPU time \(cpu\) are 0/);
+  await zero.page.click(".empty button");
+  await zero.page.waitForSelector("canvas");
+  assert.deepEqual(zero.problems, []);
+  await zero.close();
+  const none = await open(makePage("none", "pb.gz", pprof([["cpu", "nanoseconds"]], [])));
+  assert.match(await none.page.textContent(".empty"), /no samples/);
+  for (const tab of TABS) await none.page.click(`#tab-${tab}`);
+  assert.deepEqual(none.problems, []);
+  await none.close();
+});
+
+await check("what the recording lacks is said in plain words, with the mend", async () => {
+  const good = makePage("notes", "trace.json", JSON.stringify([{ ph: "B", name: "a", pid: 1, tid: 1, ts: 0 }, { ph: "E", pid: 1, tid: 1, ts: 10 }, { ph: "E", pid: 1, tid: 1, ts: 11 }]));
+  const { page, problems, close } = await open(good);
+  await page.click("button.notes");
+  assert.match(await page.textContent(".popover"), /end/i);
+  assert.deepEqual(await axe(page), []);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+await check("programs' own spans, marks and counters are lanes of the timeline; what is shorter than a pixel is seen", async () => {
+  const events = [{ ph: "X", name: "request", pid: 1, tid: 1, ts: 0, dur: 1000 }, { ph: "X", name: "parse", pid: 1, tid: 1, ts: 100, dur: 300 }, { ph: "X", name: "zero", pid: 1, tid: 2, ts: 500, dur: 0 },
+    { ph: "i", name: "tick", pid: 1, tid: 1, ts: 700, s: "t" }, { ph: "C", name: "queue", pid: 1, tid: 1, ts: 10, args: { length: 3 } }, { ph: "C", name: "queue", pid: 1, tid: 1, ts: 600, args: { length: 9 } }];
+  const { page, problems, close } = await open(makePage("spans", "trace.json", JSON.stringify({ traceEvents: events })), {});
+  await page.click("#tab-timeline");
+  await page.waitForFunction(() => window.cprofTimeline?.lanes >= 3);
+  const box = await page.locator("canvas[aria-roledescription=timeline]").boundingBox(), text = async (x, y) => { await page.mouse.move(box.x + x, box.y + y); return page.textContent(".view > .hint"); };
+  const said = [];
+  for (let y = 24; y < 160; y += 6) for (const x of [260, 400, 560]) said.push(await text(x, y));
+  for (const wanted of [/request, 1 ms/, /parse, 300 µs/, /: [39]\b/]) assert.ok(said.some((s) => wanted.test(s)), String(wanted));
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+await check("a diff in one file: less, more, gone and new; ratio; both directions agree", async () => {
+  const one = makePage("diff-after", "folded", "both1 25\nboth2 50\nchanged_only 125\n"), two = makePage("diff-before", "folded", "base_only 50\nboth1 25\nboth2 25\n");
+  const data = (url) => /<script type="application\/octet-stream"[^]*?<\/script>/.exec(readFileSync(new URL(url), "utf8"))[0];
+  const both = join(out, "diff.html");
+  writeFileSync(both, readFileSync(new URL(one), "utf8").replace(data(one), (d) => `${d}\n${data(two)}`));
+  const { page, problems, close } = await open(`file://${both}`);
+  assert.equal(await page.$$eval("[aria-label=File] option", (l) => l.length), 2);
+  await page.selectOption("[aria-label='Compare with']", "1");
+  if (await page.getAttribute("button:has-text('Normalise')", "aria-pressed") === "true") await page.click("button:has-text('Normalise')");
+  await page.click("#tab-table");
+  const row = async (name) => (await tableRows(page)).find((r) => r[0] === name);
+  assert.deepEqual((await row("both2")).slice(3, 9), ["50", "25.0 %", "25", "+25", "× 2", ""]);
+  assert.deepEqual((await row("base_only")).slice(5, 8), ["50", "-50", "× 0"]);
+  assert.deepEqual((await row("changed_only")).slice(5, 8), ["0", "+125", "new"]);
+  await page.selectOption("[aria-label=File]", "1");
+  await page.selectOption("[aria-label='Compare with']", "0");
+  assert.deepEqual((await row("both2")).slice(5, 8), ["50", "-25", "× 0.5"]);
+  await page.click("#tab-flame");
+  assert.deepEqual(await axe(page), []);
+  await page.screenshot({ path: join(out, "diff.png") });
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+await check("source text travels in the file when it is asked for", async () => {
+  const source = join(out, "hot.c");
+  writeFileSync(source, Array.from({ length: 40 }, (_, i) => `line number ${i + 1} < & "`).join("\n"));
+  const callgrind = `events: Ir\n\nfl=${source}\nfn=hot\n20 900\n22 80\n`;
+  const without = await open(makePage("no-source", "callgrind.out", callgrind));
+  await without.page.click("#tab-source");
+  assert.match(await without.page.textContent(".code"), /Without the source text/);
+  await without.close();
+  const { page, problems, close } = await open(makePage("with-source", "callgrind.out", callgrind, ["--with-source"]));
+  await page.click("#tab-source");
+  const lines = await page.$$eval(".code tbody tr", (rows) => rows.map((r) => [...r.children].map((c) => c.textContent)));
+  assert.deepEqual(lines.find((l) => l[2] === "20").slice(0, 2), ["900", "900"]);
+  assert.equal(lines.find((l) => l[2] === "22")[3], 'line number 22 < & "');
+  assert.equal(lines[0][2], "8", "12 lines before the first");
+  assert.deepEqual(problems, []);
+  assert.throws(() => execFileSync(cprof, ["convert", "--with-source", source, "-o", join(out, "x.folded")], { stdio: "ignore" }), "only for pages");
+  await close();
+});
+
+await finish();

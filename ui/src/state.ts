@@ -23,6 +23,7 @@ export const loading = signal<{ name: string; phase: string; bytes: number } | n
 export const file = signal(0);
 export const base = signal<number | null>(null);          // index of the profile to compare with
 export const normalise = signal<boolean | null>(null);    // null: when the durations differ by more than 5 %
+export const byBase = signal(false);                      // a diff's boxes are as wide as the base has them
 export const metricName = signal<string | null>(null);    // by name, so that it survives a change of file
 export const threads = signal<Set<number> | null>(null);
 export const timeRange = signal<[number, number] | null>(null);
@@ -48,6 +49,12 @@ export const hovered = signal<{ tree: ViewTree; node: number } | null>(null);
 export const profile = computed<Profile | null>(() => profiles.value[file.value] ?? null);
 export const baseProfile = computed<Profile | null>(() => (base.value === null || base.value === file.value ? null : profiles.value[base.value] ?? null));
 
+// What people call a file: its name, with its folders only where two have the same.
+export const fileNames = computed(() => {
+  const names = profiles.value.map((p) => p.name), base = (name: string) => name.slice(name.lastIndexOf("/") + 1);
+  return names.map((name) => (names.filter((other) => base(other) === base(name)).length > 1 ? name : base(name)));
+});
+
 export const metric = computed(() => {
   const p = profile.value;
   if (!p) return 0;
@@ -59,7 +66,7 @@ export const metricUnit = computed(() => profile.value?.metrics[metric.value]?.u
 export const selection = computed(() => ({ metric: metric.value, threads: threads.value, time: timeRange.value, labels: labels.value }));
 export const weights = computed(() => (profile.value ? weigh(profile.value, selection.value) : new Float64Array()));
 
-const foldOptions = computed(() => ({ filters: filters.value, collapseRecursion: collapseRecursion.value, order: order.value }));
+const foldOptions = computed(() => ({ filters: filters.value, collapseRecursion: collapseRecursion.value, order: order.value, byBase: byBase.value }));
 
 const sumOf = (values: Float64Array) => { let sum = 0; for (const v of values) sum += v; return sum; };
 
@@ -132,12 +139,14 @@ export const table = computed(() => (down.value ? functionTable(down.value.tree)
 export const matches = computed<Uint8Array | null>(() => {
   const d = down.value, text = query.value.trim();
   if (!d || text === "") return null;
-  const out = new Uint8Array(d.funcs.length), slash = /^\/(.+)\/(i?)$/.exec(text);
-  const re = slash ? toRegExp(slash[1]) : null, lower = text.toLowerCase();
-  d.funcs.forEach((f, i) => {
-    const hit = re ? re.test(f.name) || re.test(f.module) : f.name.toLowerCase().includes(lower) || f.module.toLowerCase().includes(lower) || f.file.toLowerCase().includes(lower);
-    if (hit) out[i] = 1;
-  });
+  const out = new Uint8Array(d.funcs.length), slash = /^\/(.+)\/(i?)$/.exec(text), plain = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "i");
+  const re = slash ? toRegExp((slash[2] ? "(?i)" : "") + slash[1]) ?? plain : plain, places = new Map<string, boolean>();  // many functions share a file
+  const isPlace = (place: string) => {
+    let known = places.get(place);
+    if (known === undefined) places.set(place, (known = place !== "" && re.test(place)));
+    return known;
+  };
+  d.funcs.forEach((f, i) => { if (re.test(f.name) || isPlace(f.module) || isPlace(f.file)) out[i] = 1; });
   return out;
 });
 
@@ -199,6 +208,7 @@ const FIELDS: [string, () => string, (text: string) => void][] = [
   ["v", () => (tab.value === "flame" ? "" : tab.value), (t) => { tab.value = TABS.includes(t as Tab) ? (t as Tab) : "flame"; }],
   ["i", () => (file.value ? String(file.value) : ""), (t) => { file.value = Math.min(Number(t) || 0, Math.max(0, profiles.value.length - 1)); }],
   ["d", () => (base.value === null ? "" : String(base.value)), (t) => { base.value = t === "" ? null : Number(t); }],
+  ["w", () => (byBase.value ? "base" : ""), (t) => { byBase.value = t === "base"; }],
   ["m", () => metricName.value ?? "", (t) => { metricName.value = t || null; }],
   ["m2", () => compareMetric.value ?? "", (t) => { compareMetric.value = t || null; }],
   ["dir", () => (direction.value === "down" ? "" : direction.value), (t) => { direction.value = t === "up" || t === "sandwich" ? t : "down"; }],

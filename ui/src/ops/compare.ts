@@ -17,10 +17,10 @@ export function compareDown(profile: Profile, self: Float64Array, other: Profile
     return id;
   });
   const moved = (tree: BaseTree, to: ArrayLike<number>): BaseTree => ({ ...tree, func: tree.func.map((f) => (f < 0 ? f : to[f])) });
-  const builder = new TreeBuilder(), flags = flagsOf(funcs, options.filters);
+  const builder = new TreeBuilder(profile.tree.size), flags = flagsOf(funcs, options.filters);
   place(moved(profile.tree, same), self, flags, options.collapseRecursion, builder, (node, weight) => builder.add(node, weight));
   place(moved(other.tree, map), otherSelf, flags, options.collapseRecursion, builder, (node, weight) => builder.addBase(node, weight));
-  return { tree: builder.finish(options.order, nameIn(funcs), true), funcs };
+  return { tree: builder.finish(options.order, nameIn(funcs), true, options.byBase), funcs };
 }
 
 // What a value of the base is worth here: shares are compared when `scaled`.

@@ -7,6 +7,7 @@ export interface FoldOptions {
   filters: Filter[];
   collapseRecursion: boolean;
   order: Order;
+  byBase?: boolean;  // of a comparison: as wide as the base has it
 }
 
 // Calls on every node that has weight, with the place of its stack in `builder` (0: nothing of the stack is shown).
@@ -59,7 +60,7 @@ function withoutEmpty(builder: TreeBuilder): TreeBuilder {
 }
 
 export function foldDown(profile: Profile, self: Float64Array, options: FoldOptions): ViewTree {
-  const builder = new TreeBuilder(), flags = flagsOf(profile.funcs, options.filters);
+  const builder = new TreeBuilder(profile.tree.size), flags = flagsOf(profile.funcs, options.filters);
   place(profile.tree, self, flags, options.collapseRecursion, builder, (node, weight) => builder.add(node, weight));
   return (options.filters.length ? withoutEmpty(builder) : builder).finish(options.order, nameIn(profile.funcs), false);
 }
@@ -103,29 +104,27 @@ export interface FuncRow { func: number; self: number; total: number; base: numb
 
 // One row a function. A function's total counts every stack once, however often the function is in it.
 export function functionTable(down: ViewTree): FuncRow[] {
-  const rows = new Map<number, FuncRow>(), isDiff = down.base.length > 0, closeAt: number[] = [], openFunc: number[] = [], depthOf = new Map<number, number>();
+  let functions = 0;
+  for (let i = 1; i < down.size; i++) if (down.func[i] >= functions) functions = down.func[i] + 1;
+  const rows: (FuncRow | undefined)[] = new Array(functions), list: FuncRow[] = [], nested = new Int32Array(functions);
+  const closeAt = new Int32Array(down.maxDepth + 1), openFunc = new Int32Array(down.maxDepth + 1), isDiff = down.base.length > 0;
+  let open = 0;
   for (let i = 1; i < down.size; i++) {
-    while (closeAt.length && closeAt[closeAt.length - 1] <= i) {
-      closeAt.pop();
-      const f = openFunc.pop()!;
-      depthOf.set(f, depthOf.get(f)! - 1);
-    }
+    while (open > 0 && closeAt[open - 1] <= i) nested[openFunc[--open]]--;
     const f = down.func[i];
-    let row = rows.get(f);
-    if (!row) rows.set(f, (row = { func: f, self: 0, total: 0, base: 0, baseSelf: 0, calls: 0 }));
+    let row = rows[f];
+    if (!row) list.push((rows[f] = row = { func: f, self: 0, total: 0, base: 0, baseSelf: 0, calls: 0 }));
     row.self += down.self[i];
     if (isDiff) row.baseSelf += down.baseSelf[i];
-    const nested = depthOf.get(f) ?? 0;
-    if (nested === 0) {
+    if (nested[f]++ === 0) {
       row.total += down.total[i];
       if (isDiff) row.base += down.base[i];
     }
     row.calls++;
-    depthOf.set(f, nested + 1);
-    closeAt.push(down.end[i]);
-    openFunc.push(f);
+    closeAt[open] = down.end[i];
+    openFunc[open++] = f;
   }
-  return [...rows.values()];
+  return list;
 }
 
 // All nodes of the tree that a search finds, and what they weigh together: nested matches count once.

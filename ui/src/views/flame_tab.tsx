@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { drawable } from "../draw/text";
 import { drawFlame, hit, nameOf, ROW, type FlameView } from "../draw/flame";
-import { fillOf } from "../draw/colors";
+import { diffFill, fillOf } from "../draw/colors";
 import { percent } from "../model/units";
 import { isCutMark } from "../ops/filters";
 import { isNoise } from "../ops/compare";
@@ -11,6 +11,7 @@ import * as state from "../state";
 import { prepare, useSize } from "./canvas";
 import { FrameMenu } from "./frame_menu";
 import { Popover } from "./popover";
+import { metricLabel } from "./top_bar";
 
 interface Props { tree: ViewTree; upsideDown: boolean; label: string; zoomable: boolean }
 
@@ -29,7 +30,7 @@ export function FlameCanvas({ tree, upsideDown, label, zoomable }: Props) {
   viewRef.current = view;
   // A new zoom shows its frame near the top, with some of what called it.
   useEffect(() => {
-    setZoomScale({ scale: 1, pan: 0 });
+    setZoomScale((z) => (z.scale === 1 && z.pan === 0 ? z : { scale: 1, pan: 0 }));
     setScroll(Math.max(0, tree.depth[zoom] - 3));
   }, [zoom, tree]);
   useLayoutEffect(() => {
@@ -37,7 +38,7 @@ export function FlameCanvas({ tree, upsideDown, label, zoomable }: Props) {
     const before = performance.now();
     const ctx = prepare(canvas.current!, width, height);
     const seen = window as unknown as { cprofDraw?: { count: number } };  // for the tests
-    (seen.cprofDraw as unknown) = { boxes: drawFlame(ctx, width, height, view), ms: performance.now() - before, count: (seen.cprofDraw?.count ?? 0) + 1 };
+    (seen.cprofDraw as unknown) = { boxes: drawFlame(ctx, width, height, view), nodes: tree.size, ms: performance.now() - before, count: (seen.cprofDraw?.count ?? 0) + 1 };
   });
   const at = (event: MouseEvent | PointerEvent) => {
     const rect = canvas.current!.getBoundingClientRect();
@@ -130,6 +131,10 @@ function Tools() {
       <div class="segmented" role="group" aria-label="Direction">
         {DIRECTIONS.map(([d, title, help]) => <button aria-pressed={state.direction.value === d} title={help} onClick={() => { state.direction.value = d; state.zoomPath.value = []; }}>{title}</button>)}
       </div>
+      {state.baseProfile.value && <div class="segmented" role="group" aria-label="Width">
+        <button aria-pressed={!state.byBase.value} title="Boxes are as wide as this profile has them" onClick={() => { state.byBase.value = false; }}>This</button>
+        <button aria-pressed={state.byBase.value} title="As wide as the base has them: shows what is gone" onClick={() => { state.byBase.value = true; }}>Base</button>
+      </div>}
       <Display />
       <span class="grow" />
       <Legend />
@@ -166,8 +171,11 @@ function DisplayOptions() {
 const KIND_NAMES = ["user", "kernel", "JIT", "interpreted", "unnamed"];
 
 function Legend() {
+  const isDark = state.isDark.value, item = (fill: string, text: string) => <span key={text}><i style={`background:${fill}`} />{text}</span>, tree = state.shown.value;
   if (state.baseProfile.value)
-    return <span class="legend muted" aria-label="Colours"><span><i style="background:#8db4e8" />less than base</span><span><i style="background:#f0a563" />more</span><span><i style="background:#dcd9d3" />within noise</span></span>;
+    return <span class="legend muted" aria-label="Colours">{item(diffFill(-0.8, false, isDark).fill, "less than base")}{item(diffFill(0.8, false, isDark).fill, "more; new is hatched")}{item(diffFill(0, true, isDark).fill, "within noise")}</span>;
+  if (tree && tree.width[0] !== Math.abs(tree.total[0]))
+    return <span class="legend muted" aria-label="Colours">{item(diffFill(-0.8, false, isDark).fill, "negative: drawn by its size")}</span>;
   if (state.scheme.value !== "kind") return null;
   const p = state.profile.value!, dark = state.isDark.value, seen = new Map<string, string>();
   for (const f of p.funcs) {
@@ -185,7 +193,7 @@ function NothingShown() {
     <div class="empty">
       <h2>Nothing to draw</h2>
       {state.isFiltered.value ? <><p>The filters hide everything.</p><button onClick={state.clearFilters}>Remove filters</button></>
-        : other >= 0 ? <><p>All values of {p.metrics[state.metric.value].name} are 0.</p><button onClick={() => { state.metricName.value = p.metrics[other].name; }}>Show {p.metrics[other].name}</button></>
+        : other >= 0 ? <><p>All values of {metricLabel(p, state.metric.value)} are 0.</p><button onClick={() => { state.metricName.value = p.metrics[other].name; }}>Show {metricLabel(p, other)}</button></>
           : <p>The profile holds no samples. If this was a recording: did the program use the CPU at all, and may you sample it? <code>cprof doctor</code> tells.</p>}
     </div>
   );
@@ -193,7 +201,7 @@ function NothingShown() {
 
 export function FlameTab() {
   const tree = state.shown.value, both = state.sandwiched.value, [hinted, setHinted] = useState(isHintHidden());
-  if (!tree || tree.width[0] === 0) return <section class="view"><Tools /><NothingShown /></section>;
+  if (!tree || (tree.width[0] === 0 && !state.byBase.value)) return <section class="view"><Tools /><NothingShown /></section>;
   return (
     <section class="view" role="tabpanel" aria-label="Flame graph">
       <Tools />

@@ -33,12 +33,12 @@ function Files() {
   return (
     <>
       <select aria-label="File" value={String(state.file.value)} onChange={(e) => state.showFile(Number(e.currentTarget.value))}>
-        {list.map((p, i) => <option value={String(i)}>{p.name}</option>)}
+        {list.map((p, i) => <option value={String(i)} title={p.name}>{state.fileNames.value[i]}</option>)}
       </select>
       <select aria-label="Compare with" value={state.base.value === null ? "" : String(state.base.value)}
         onChange={(e) => { state.base.value = e.currentTarget.value === "" ? null : Number(e.currentTarget.value); }}>
         <option value="">Diff with…</option>
-        {others.map(({ p, i }) => <option value={String(i)}>against {p.name}</option>)}
+        {others.map(({ p, i }) => <option value={String(i)} title={p.name}>against {state.fileNames.value[i]}</option>)}
       </select>
       {state.baseProfile.value && (
         <button aria-pressed={state.isNormalised.value} title="Scale the base to the same total" onClick={() => { state.normalise.value = !state.isNormalised.value; }}>Normalise</button>
@@ -113,7 +113,7 @@ export function TopBar() {
     <header class="bar">
       <Logo />
       {p && <>
-        <span class="title" title={p.meta.command || p.name}>{p.meta.command || p.name}</span>
+        <span class="title" title={p.meta.command || p.name}>{p.meta.command || state.fileNames.value[state.file.value]}</span>
         <Facts p={p} />
       </>}
       <span class="grow" />
