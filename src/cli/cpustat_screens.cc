@@ -121,18 +121,9 @@ bool CpustatLive::take_command(char character) {
 }
 
 bool CpustatLive::take_movement(Key key) {
-  const size_t last = row_count_ > page_rows_ ? row_count_ - page_rows_ : 0;
-  switch (key) {
-    case Key::kLeft: change_sort(-1); break;
-    case Key::kRight: change_sort(1); break;
-    case Key::kUp: first_row_ -= std::min<size_t>(first_row_, 1); break;
-    case Key::kDown: first_row_ = std::min(first_row_ + 1, last); break;
-    case Key::kPageUp: first_row_ -= std::min(first_row_, page_rows_); break;
-    case Key::kPageDown: first_row_ = std::min(first_row_ + page_rows_, last); break;
-    case Key::kHome: first_row_ = 0; break;
-    case Key::kEnd: first_row_ = last; break;
-    default: break;
-  }
+  if (key == Key::kLeft) change_sort(-1);
+  else if (key == Key::kRight) change_sort(1);
+  else scroller_.take(key);
   return true;
 }
 
@@ -181,17 +172,15 @@ void CpustatLive::draw() {
   const auto [columns, height] = terminal_->size();
   std::vector<std::string> lines;
   lines.push_back(style_.title(shortened(top_line(), columns)));
-  page_rows_ = height > 3 ? height - 3 : 1;
   if (shows_help_) {
     for (const std::string& line : help_lines())
       if (lines.size() + 1 < height) lines.push_back(shortened(line, columns));
   } else {
     const std::vector<Row> rows = shown_rows(view_, last_.rows);
-    row_count_ = rows.size();
-    first_row_ = std::min(first_row_, row_count_ > page_rows_ ? row_count_ - page_rows_ : 0);
+    scroller_.fit(rows.size(), height > 3 ? height - 3 : 1);
     const CpustatTable table(view_, last_.length_ns(), columns, style_);
     lines.push_back(table.header());
-    for (size_t i = first_row_; i < std::min(first_row_ + page_rows_, rows.size()); i++) lines.push_back(table.line(rows[i]));
+    for (size_t i = scroller_.first(); i < scroller_.end(); i++) lines.push_back(table.line(rows[i]));
   }
   while (lines.size() + 1 < height) lines.emplace_back();
   if (lines.size() < height) lines.push_back(style_.faint(bottom_line(columns)));

@@ -9,6 +9,7 @@
 #include "cli/cpustat_run.h"
 #include "cli/cpustat_table.h"
 #include "term/line_input.h"
+#include "term/scroller.h"
 #include "term/terminal.h"
 
 namespace cprof::cli {
@@ -61,7 +62,7 @@ class CpustatLive final : public CpustatScreen {
   cpustat::Interval last_;
   term::LineInput filter_;
   std::string filter_error_;
-  size_t first_row_ = 0, row_count_ = 0, page_rows_ = 1;
+  term::Scroller scroller_;
   bool is_paused_ = false, shows_help_ = false;
 };
 

@@ -19,7 +19,7 @@ class LineInput {
   }
   // The text as it is with this key; ESC gives back what was there before.
   void take(const Event& event) {
-    if (event.key == Key::kCharacter) text_ += event.character;
+    if (event.key == Key::kCharacter && event.character >= ' ') text_ += event.character;
     if (event.key == Key::kBackspace && !text_.empty()) text_.pop_back();
     if (event.key == Key::kEscape) text_ = before_;
     if (event.key == Key::kEnter || event.key == Key::kEscape) is_active_ = false;

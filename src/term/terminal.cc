@@ -188,7 +188,7 @@ Event Terminal::read_key() {
     is_whole_due_ = true;
     return {Key::kResize};
   }
-  if (first >= 0x20 && first < 0x7f) return {Key::kCharacter, first};
+  if ((first >= 0x20 && first < 0x7f) || first == '\t') return {Key::kCharacter, first};
   return {};
 }
 
