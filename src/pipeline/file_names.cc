@@ -38,6 +38,11 @@ std::string_view name_of(symbolize::Miss miss) {
 void name_addresses(const NamedFile& file, std::span<const uint64_t> svmas, symbolize::Demangler& demangler,
                     Diagnostics& diagnostics, const std::function<void(size_t, const symbolize::Symbolized&)>& on_name) {
   symbolize::ModuleSymbols symbols(file.elf, file.debug, demangler, file.inline_frames);
+  name_addresses(symbols, file, svmas, diagnostics, on_name);
+}
+
+void name_addresses(symbolize::ModuleSymbols& symbols, const NamedFile& file, std::span<const uint64_t> svmas, Diagnostics& diagnostics,
+                    const std::function<void(size_t, const symbolize::Symbolized&)>& on_name) {
   if (!symbolize::needs_sandbox(file.elf.get(), file.debug.get())) {
     for (size_t i = 0; i < svmas.size(); i++) on_name(i, symbols.find(svmas[i], diagnostics));
     return;

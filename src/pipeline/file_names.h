@@ -22,6 +22,10 @@ struct NamedFile {
 void name_addresses(const NamedFile& file, std::span<const uint64_t> svmas, symbolize::Demangler& demangler,
                     Diagnostics& diagnostics, const std::function<void(size_t, const symbolize::Symbolized&)>& on_name);
 
+// The same with symbols that are kept for later: what they have read is not read again.
+void name_addresses(symbolize::ModuleSymbols& symbols, const NamedFile& file, std::span<const uint64_t> svmas, Diagnostics& diagnostics,
+                    const std::function<void(size_t, const symbolize::Symbolized&)>& on_name);
+
 void count_miss(Diagnostics& diagnostics, symbolize::Miss miss, uint64_t count = 1, std::string_view example = {});
 
 }  // namespace cprof::pipeline
