@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include <unordered_map>
 
+#include "base/number_map.h"
 #include "format/input.h"
 #include "format/json/json_head.h"
 #include "format/json/json_nodes.h"
@@ -111,7 +111,7 @@ class CpuProfileReader {
                     {"endTime", &end_},
                     {"head", &head_}}};
 
-  std::unordered_map<int64_t, size_t> rows_;  // of nodes_, by id
+  NumberMap<int64_t, size_t> rows_;  // of nodes_, by id
   std::vector<CallSiteId> sites_;
   std::vector<bool> is_placed_;
   profile::MetricId metric_;

@@ -25,7 +25,8 @@ struct FoldedTree::Item {
 FoldedTree::FoldedTree() { rows_.emplace_back(); }
 
 FoldedTree::Node FoldedTree::child(Node parent, StringId id) {
-  return index_.find_or_add(parent, id.value, [&] {
+  auto is_child = [&](uint32_t row) { return rows_[row].parent == parent && rows_[row].text == id; };
+  return index_.find_or_add(parent, id.value, rows_.size(), is_child, [&] {
     rows_.push_back({parent, id, 0});
     return static_cast<uint32_t>(rows_.size() - 1);
   });
