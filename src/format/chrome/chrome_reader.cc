@@ -225,7 +225,8 @@ class ChromeReader {
   template <typename Row>
   void make_room(std::vector<Row>& rows) {
     constexpr size_t kMany = size_t{1} << 16, kMostTimes = 64;
-    if (rows.size() < rows.capacity() || rows.size() < kMany || json_.size().value_or(0) <= json_.position()) return;
+    constexpr size_t kOfOneEvent = 64;
+    if (rows.size() + kOfOneEvent < rows.capacity() || rows.size() < kMany || json_.size().value_or(0) <= json_.position()) return;
     const double times = static_cast<double>(*json_.size()) / static_cast<double>(json_.position());
     rows.reserve(static_cast<size_t>(static_cast<double>(rows.size()) * std::min<double>(times * 1.01, kMostTimes)) + kMany);
   }
