@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
+#include "base/number_map.h"
 #include "event/event.h"
 #include "event/perf_record.h"
 
@@ -31,8 +31,8 @@ class GroupDeltas {
 
  private:
   bool by_cpu_;
-  std::unordered_map<uint64_t, uint32_t> metric_of_id_;
-  std::unordered_map<int32_t, std::unordered_map<uint64_t, uint64_t>> last_;  // thread, event id -> count
+  NumberMap<uint64_t, uint32_t> metric_of_id_;
+  NumberMap<int32_t, NumberMap<uint64_t, uint64_t>> last_;  // thread, event id -> count
   std::vector<Sample> others_;
   uint64_t unknown_ = 0;
 };

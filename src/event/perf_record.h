@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "base/byte_reader.h"
+#include "base/number_map.h"
 #include "base/result.h"
 #include "event/event.h"
 
@@ -119,7 +119,7 @@ class RecordDecoder {
   bool swap_;
   bool all_have_identifier_ = true;
   std::vector<AttrLayout> layouts_;
-  std::unordered_map<uint64_t, uint32_t> layout_of_id_;
+  NumberMap<uint64_t, uint32_t> layout_of_id_;
   RecordWords words_;
   std::vector<GroupValue> group_values_;
   uint64_t lone_ip_ = 0;

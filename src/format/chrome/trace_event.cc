@@ -105,7 +105,7 @@ Token EventParser::parse(TraceEvent& event) {
   texts_.clear();
   v8_part_.clear();
   while (true) {
-    Token token = json_.next();
+    Token token = json_.next_key();
     if (token != Token::kKey) return token;
     event.is_empty = false;
     const uint64_t key = word_of(json_.text());
@@ -115,7 +115,7 @@ Token EventParser::parse(TraceEvent& event) {
         handle = field.handle;
         break;
       }
-    token = json_.next();
+    token = json_.next_value();
     token = handle ? (this->*handle)(token, event) : json_.skip(token);
     if (JsonTokenizer::is_over(token)) return token;
   }
@@ -228,11 +228,11 @@ Token EventParser::arguments(Token first, TraceEvent& event) {
 Token EventParser::object_of_arguments(std::string_view prefix, unsigned depth, TraceEvent& event) {
   std::string key(prefix);
   while (true) {
-    Token token = json_.next();
+    Token token = json_.next_key();
     if (token != Token::kKey) return token;
     key.resize(prefix.size());
     key += json_.text();
-    token = take_argument(json_.next(), key, depth, event);
+    token = take_argument(json_.next_value(), key, depth, event);
     if (JsonTokenizer::is_over(token)) return token;
   }
 }

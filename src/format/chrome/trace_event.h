@@ -60,7 +60,7 @@ class TextCache {
     StringId id = profile::kNoText;
   };
   StringTable& table_;
-  std::vector<Slot> slots_{4096};
+  std::vector<Slot> slots_{8192};
 };
 
 class EventParser {

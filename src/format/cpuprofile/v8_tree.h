@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/number_map.h"
 #include "base/result.h"
 #include "profile/builder.h"
 
@@ -43,7 +43,7 @@ class V8Tree {
   profile::ProfileBuilder& builder_;
   std::vector<V8Node> nodes_;
   std::vector<std::pair<int64_t, int64_t>> edges_;  // parent, child: ids
-  std::unordered_map<int64_t, size_t> rows_;        // of nodes_, by id
+  NumberMap<int64_t, size_t> rows_;                 // of nodes_, by id
   std::vector<profile::CallSiteId> sites_;
   std::vector<bool> is_placed_;
 };

@@ -31,7 +31,7 @@ bool parse_time(std::string_view text, uint64_t& time_ns) {
 // Takes the last word off the front part.
 std::string_view take_last_word(std::string_view& text) {
   text = trim(text);
-  size_t blank = text.find_last_of(kBlanks);
+  size_t blank = find_last_blank(text);
   std::string_view word = blank == text.npos ? text : text.substr(blank + 1);
   text = blank == text.npos ? std::string_view() : trim(text.substr(0, blank));
   return word;
@@ -64,11 +64,11 @@ void parse_front(std::string_view front, TextHeader& header) {
 // "  250000 cycles:u: ", "cycles: ", "".
 void parse_back(std::string_view back, TextHeader& header) {
   back = trim(back);
-  size_t blank = back.find_first_of(kBlanks);
+  size_t blank = find_blank(back);
   std::string_view first = back.substr(0, blank);
   if (all_digits(first) && parse_number(first, header.period))
     back = blank == back.npos ? std::string_view() : trim(back.substr(blank));
-  size_t end = std::min(back.find_first_of(kBlanks), back.size());
+  size_t end = std::min(find_blank(back), back.size());
   header.event = back.substr(0, end);
   header.rest = trim(back.substr(end));
   while (header.event.ends_with(':')) header.event.remove_suffix(1);
@@ -165,7 +165,7 @@ std::optional<TextHeader> parse_header(std::string_view line) {
   std::optional<TextHeader> first;
   for (size_t colon = line.find(':'); colon < kMaxFront; colon = line.find(':', colon + 1)) {
     std::string_view front = line.substr(0, colon);
-    size_t blank = front.find_last_of(kBlanks);
+    size_t blank = find_last_blank(front);
     std::string_view time = blank == front.npos ? front : front.substr(blank + 1);
     TextHeader header;
     if (!parse_time(time, header.time_ns)) continue;
@@ -179,7 +179,7 @@ std::optional<TextHeader> parse_header(std::string_view line) {
 
 std::optional<TextFrame> parse_frame(std::string_view whole) {
   std::string_view line = trim(whole);
-  size_t blank = line.find_first_of(kBlanks);
+  size_t blank = find_blank(line);
   std::string_view address = line.substr(0, blank);
   TextFrame frame;
   if (address.starts_with("0x")) address.remove_prefix(2);
@@ -220,14 +220,14 @@ std::optional<TextSource> parse_source_line(std::string_view line) {
 bool is_header_of_hex_comm(const TextFrame& frame) {
   TextHeader ids;
   return !frame.name.empty() && kDigits.find(frame.name[0]) != kDigits.npos &&
-         parse_ids(frame.name.substr(0, frame.name.find_first_of(kBlanks)), ids);
+         parse_ids(frame.name.substr(0, find_blank(frame.name)), ids);
 }
 
 // An address has 4 digits at least here, else a tracepoint's numbers would be taken for one.
 std::optional<TextFrame> parse_trailing_frame(std::string_view rest) {
   rest = trim(rest.substr(0, rest.find(" => ")));
   for (size_t end = rest.size(); rest.ends_with(')') && end > 0;) {
-    size_t blank = rest.find_last_of(kBlanks, end - 1);
+    size_t blank = find_last_blank(rest.substr(0, end));
     size_t start = blank == rest.npos ? 0 : blank + 1;
     std::string_view word = rest.substr(start, end - start);
     uint64_t address = 0;

@@ -13,6 +13,7 @@
 #include "format/line_reader.h"
 #include "format/text/text.h"
 #include "format/text/text_lines.h"
+#include "format/words.h"
 #include "profile/builder.h"
 #include "profile/frame_name.h"
 
@@ -45,7 +46,7 @@ class TextReader {
     if (line.empty()) return finish_sample();
     bool indented = line.front() == ' ' || line.front() == '\t';
     if (in_sample_ && indented && add_known(key_of(line))) return;
-    if (line.find_first_not_of(" \t") == line.npos) return finish_sample();
+    if (indented && is_blank(line)) return finish_sample();
     if (line.starts_with('#')) return;
     auto frame = in_sample_ && indented ? parse_frame(line) : std::nullopt;
     if (!frame && in_sample_ && indented && add_without_address(line)) return;
@@ -210,12 +211,19 @@ class TextReader {
 
   // Frames of JIT code keep one address under several names over time: the lines are part of the identity.
   profile::LocationId named(const profile::Location& location) {
-    std::string key = fmt::format("{} {} {} {}", location.mapping.value, location.address, static_cast<int>(location.kind),
-                                  location.is_return_address);
-    for (const profile::Line& line : pending_) key += fmt::format(" {}:{}", line.function.value, line.line);
-    auto [it, is_new] = locations_.try_emplace(std::move(key));
-    if (is_new) it->second = builder_.add_location(location, pending_);
-    return it->second;
+    using profile::hash_join;
+    uint64_t hash = hash_join(hash_join(profile::hash_seed(), location.mapping.value), location.address);
+    hash = hash_join(hash, static_cast<uint64_t>(location.kind) << 1 | location.is_return_address);
+    for (const profile::Line& line : pending_) hash = hash_join(hash_join(hash, line.function.value), line.line);
+    auto equal = [&](uint32_t row) {
+      const profile::Profile& p = builder_.profile();
+      const profile::Location& l = p.locations[row];
+      return l.mapping == location.mapping && l.address == location.address && l.kind == location.kind &&
+             l.is_return_address == location.is_return_address &&
+             std::ranges::equal(p.lines_of(profile::LocationId(row)), pending_,
+                                [](const profile::Line& x, const profile::Line& y) { return x.function == y.function && x.line == y.line; });
+    };
+    return profile::LocationId(locations_.find_or_add(hash, equal, [&] { return builder_.add_location(location, pending_).value; }));
   }
 
   void finish_sample() {
@@ -329,7 +337,7 @@ class TextReader {
   std::vector<KnownLine> known_;
   profile::RowIndex known_index_;
   TextHash pending_key_;  // of the inlined lines so far
-  std::unordered_map<std::string, profile::LocationId> locations_;
+  profile::RowIndex locations_;
   std::map<std::pair<profile::LocationId, std::string>, profile::LocationId> with_source_;  // by frame and line below it
   std::unordered_map<std::string, profile::MetricId> metrics_;
   std::string last_event_;
