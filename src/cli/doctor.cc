@@ -141,6 +141,15 @@ Finding check_bpf() {
   return {Level::kGood, "eBPF backend", "used unless --backend perf is given", ""};
 }
 
+// A counter's interrupt is an NMI where the kernel has no other way. No machine of the tests has a PMU.
+Finding check_bpf_in_nmi() {
+  constexpr const char* kSubject = "eBPF in NMIs";
+  if (try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false))
+    return {Level::kGood, kSubject, "not met here: clocks do not interrupt by NMI", ""};
+  return {Level::kNote, kSubject, "not verified: the tests of this version ran on no machine with hardware counters",
+          "--backend perf, or -e cpu-clock, where that matters"};
+}
+
 Finding check_debug_files() {
   bool there = access("/usr/lib/debug/.build-id", R_OK) == 0;
   return {Level::kGood, "debug files", there ? "/usr/lib/debug has some" : "none in /usr/lib/debug",
@@ -160,7 +169,8 @@ int doctor_main(std::vector<std::string> arguments) {
   if (auto status = parse(app, std::move(arguments))) return *status;
   Finding (*const checks[])() = {check_kernel,       check_sampling,        check_kernel_samples, check_counters,
                                  check_whole_machine, check_other_processes, check_map_files,      check_kernel_symbols,
-                                 check_ring_memory,  check_rate,            check_debug_files,    check_bpf};
+                                 check_ring_memory,  check_rate,            check_debug_files,    check_bpf,
+                                 check_bpf_in_nmi};
   bool bad = false;
   for (auto check : checks) {
     Finding finding = check();

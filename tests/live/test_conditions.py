@@ -1,7 +1,8 @@
 """Hard conditions that every backend must bear: killed itself, a killed target, thousands of short processes, hundreds of
-processes with one big file. Afterwards nothing is left in the kernel and its log has no complaint.
+processes with one big file, a process with tens of thousands of mappings. Afterwards nothing is left in the kernel and its log
+has no complaint.
 
-test_conditions.py PART; PART is killed, short or shared. Each runs with every backend that the program has.
+test_conditions.py PART; PART is killed, short, shared or mappings. Each runs with every backend that the program has.
 Requires: root, perf_event_open; bpftool for the BPF backend; the shared part makes a program of 150 MB (CPROF_BIG is its place).
 """
 
@@ -9,6 +10,7 @@ Requires: root, perf_event_open; bpftool for the BPF backend; the shared part ma
 # covers: record --backend
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +26,7 @@ SHORT_PROCESSES, SHORT_MS = 5000, 2
 LEAST_WITH_MAIN = 0.95
 LEAST_OF_SHORT = {"perf": 0.97, "bpf": 0.99}
 SHARERS, SHARED_MB, SHARED_LIMIT_MB = 200, 150, 300
+MAPPING_SECONDS = 20
 
 
 class Conditions(harness.Live):
@@ -190,7 +193,20 @@ class SharedBinary(Conditions):
             self.assertGreater(maps, 10)
 
 
-PARTS = {"killed": Killed, "short": ShortProcesses, "shared": SharedBinary}
+class ManyMappings(Conditions):
+    def test_a_process_that_maps_all_the_time(self):
+        """BIG-04: its mappings are not read, sorted and told again for each that is new."""
+        done = self.record([harness.program("many_mappings"), str(MAPPING_SECONDS)], "--backend", self.backend, "-F", "199")
+        self.assertEqual(done.summary.lost, 0)
+        work = self.folded().only(lambda frames: "work_between" in frames)
+        self.assertGreaterEqual(work.share_of("main", "work_between"), 0.99, done.stderr)
+        cpu, unit = re.search(r"cost:\s+([\d.]+) (ms|s) of CPU", done.stderr).groups()
+        cpu_s = float(cpu) * (0.001 if unit == "ms" else 1)
+        print(f"{self.backend}: {cpu_s:.2f} s of CPU time in {MAPPING_SECONDS} s", flush=True)
+        self.assertLess(cpu_s, 0.05 * MAPPING_SECONDS, done.stderr)
+
+
+PARTS = {"killed": Killed, "short": ShortProcesses, "shared": SharedBinary, "mappings": ManyMappings}
 
 
 def tests_of(part):

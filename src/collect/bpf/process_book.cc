@@ -13,6 +13,9 @@ constexpr size_t kMostReplaced = 64;
 constexpr size_t kMostMappings = (1u << SAMPLER_MAPPING_STEPS) - 1;
 // The exec event of the BPF program comes after the last of the side band's by at most this.
 constexpr uint64_t kExecTakesNs = 20'000'000;
+// Many mappings of a process that maps all the time are told after so long for each: few percent of a CPU.
+constexpr size_t kManyMappings = 256;
+constexpr uint64_t kPauseNsAMapping = 20'000;
 
 bool is_same(const std::vector<sampler_mapping>& a, const std::vector<sampler_mapping>& b) {
   return a.size() == b.size() && (a.empty() || memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0);
@@ -95,6 +98,7 @@ void ProcessBook::on(const event::Exit& exit) {
 
 void ProcessBook::forget(int32_t pid, uint64_t now_ns) {
   changed_.erase(pid);
+  later_.erase(pid);
   executed_.erase(pid);
   replaced_.erase(pid);
   maps_.drop_process(pid);  // what the program gave it by itself, too
@@ -117,13 +121,21 @@ std::vector<sampler_mapping> ProcessBook::mappings_of(space::Process& process) {
     if (module) told.bias = modules_.bias_of(module, *mapping);
     if (mapping->may_copy) told.flags = SAMPLER_MAPPING_UNSURE;
   }
-  if (mappings.size() > kMostMappings) {
-    diagnostics_.add("bpf_mappings_cut", Severity::kNotice,
-                     "executable mappings of one process beyond the 4,095 that the BPF program searches", mappings.size() - kMostMappings);
-    mappings.resize(kMostMappings);
-  }
   if (again) tell_all_again();
   return mappings;
+}
+
+// What has no table goes first: memory of JIT compilers, where frame pointers are followed in any case.
+void ProcessBook::cut(Told& told, std::vector<sampler_mapping>& mappings) {
+  if (mappings.size() <= kMostMappings) return;
+  const size_t over = mappings.size() - kMostMappings;
+  size_t without_table = over;
+  std::erase_if(mappings, [&](const sampler_mapping& m) { return m.module == 0 && without_table > 0 && without_table--; });
+  if (mappings.size() > kMostMappings) mappings.resize(kMostMappings);
+  if (over > told.cut)
+    diagnostics_.add("bpf_mappings_cut", Severity::kNotice,
+                     "executable mappings of one process beyond the 4,095 that the BPF program searches", over - told.cut);
+  told.cut = std::max(told.cut, over);
 }
 
 // False: no room.
@@ -141,6 +153,8 @@ bool ProcessBook::place(Told& told, std::vector<sampler_mapping> mappings, uint6
 void ProcessBook::tell(space::Process& process, uint64_t seen_ns) {
   std::vector<sampler_mapping> mappings = mappings_of(process);
   Told& told = told_[process.pid];
+  told.again_ns = mappings.size() > kManyMappings ? seen_ns + kPauseNsAMapping * mappings.size() : 0;
+  cut(told, mappings);
   bool is_placed = told.range.size && is_same(told.mappings, mappings);
   if (!is_placed) is_placed = place(told, std::move(mappings), seen_ns);
   sampler_process entry{told.range.first, static_cast<uint32_t>(told.mappings.size()), seen_ns, told.epoch, 0};
@@ -153,11 +167,16 @@ void ProcessBook::tell(space::Process& process, uint64_t seen_ns) {
 void ProcessBook::publish(uint64_t seen_ns) {
   ranges_.reclaim(seen_ns);
   std::set<int32_t> changed = std::exchange(changed_, {});
+  changed.merge(std::exchange(later_, {}));
   for (auto it = executed_.begin(); it != executed_.end();) {
     changed.insert(it->first);
     it = it->second + kExecTakesNs < seen_ns ? executed_.erase(it) : std::next(it);
   }
   for (int32_t pid : changed) {
+    if (auto told = told_.find(pid); told != told_.end() && told->second.again_ns > seen_ns && !executed_.contains(pid)) {
+      later_.insert(pid);
+      continue;
+    }
     space::Process& process = tracker_.process(pid, seen_ns);
     if (!process.end_ns && !process.maps.empty()) tell(process, seen_ns);
   }

@@ -32,7 +32,7 @@ class ProcessBook {
   size_t believable(int32_t pid, uint64_t seen_ns, uint64_t time_ns, std::span<const uint64_t> frames) const;
   // A program wants the table of this module; pid: for this process.
   void make_table(uint32_t module, int32_t pid);
-  // There is news that a later publish() will tell.
+  // There is news that the next publish() will tell.
   bool is_behind() const { return !changed_.empty() || !executed_.empty(); }
 
  private:
@@ -40,6 +40,8 @@ class ProcessBook {
     MappingRanges::Range range;
     std::vector<sampler_mapping> mappings;
     uint32_t epoch = 0;
+    uint64_t again_ns = 0;  // not before this
+    size_t cut = 0;         // mappings that were too many, at the most
   };
 
   struct Replaced {
@@ -54,6 +56,7 @@ class ProcessBook {
   void tell(space::Process& process, uint64_t seen_ns);
   bool place(Told& told, std::vector<sampler_mapping> mappings, uint64_t seen_ns);
   std::vector<sampler_mapping> mappings_of(space::Process& process);
+  void cut(Told& told, std::vector<sampler_mapping>& mappings);
   void forget(int32_t pid, uint64_t now_ns);
   void tell_all_again();
 
@@ -64,6 +67,7 @@ class ProcessBook {
   space::Tracker tracker_;
   MappingRanges ranges_;
   std::set<int32_t> changed_;
+  std::set<int32_t> later_;                     // changed, but told lately and large
   std::map<int32_t, uint64_t> executed_;        // when; told once more when that is surely over in the kernel
   std::unordered_map<int32_t, Told> told_;
   std::unordered_map<int32_t, std::vector<Replaced>> replaced_;  // the latest few of each process

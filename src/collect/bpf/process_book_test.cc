@@ -152,6 +152,34 @@ TEST_F(ProcessBookTest, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(diagnostics.count("bpf_mappings_cut"), 905u);
 }
 
+TEST_F(ProcessBookTest, WithTooManyMappingsThoseOfFilesStay) {
+  for (uint32_t i = 0; i < 5000; i++) book.apply(mmap_of(8, 0x100000 + i * 0x2000, 0x1000, 0));
+  book.apply(mmap_of(8, 0x7f0000000000, 0x2000, 42));
+  book.publish(6);
+  ASSERT_EQ(told(8).size(), 4095u);
+  EXPECT_EQ(told(8).back().start, 0x7f0000000000u);
+  EXPECT_EQ(told(8).back().module, maps.files[42]);
+}
+
+TEST_F(ProcessBookTest, AProcessThatMapsAllTheTimeIsToldNowAndThen) {
+  for (uint32_t i = 0; i < 5000; i++) book.apply(mmap_of(8, 0x100000 + i * 0x2000, 0x1000, 0));
+  book.publish(6);
+  const uint32_t epoch = maps.processes[8].epoch;
+  for (uint64_t time = 7; time < 50; time++) {
+    book.apply(mmap_of(8, 0x7f0000000000 + time * 0x2000, 0x1000, 42, time));
+    book.publish(time);
+  }
+  EXPECT_EQ(maps.processes[8].epoch, epoch);
+  EXPECT_FALSE(book.is_behind()) << "it is not what the next publish() tells";
+  book.publish(kSecond);
+  EXPECT_EQ(maps.processes[8].epoch, epoch + 1);
+  EXPECT_EQ(diagnostics.count("bpf_mappings_cut"), 948u) << "of its most, not of each time";
+  book.apply(event::Comm{.time_ns = kSecond + 1, .task = {8, 8}, .name = "next", .exec = true});
+  book.apply(mmap_of(8, 0x8000, 0x2000, 43, kSecond + 2));
+  book.publish(kSecond + 3);
+  EXPECT_EQ(told(8).size(), 1u) << "another program is told at once";
+}
+
 TEST_F(ProcessBookTest, AFileThatCannotBeOpenedIsTriedAgainForAnotherProcess) {
   book.apply(mmap_of(1'000'001, 0x5000, 0x2000, 42));
   book.publish(5);

@@ -1,5 +1,6 @@
 #include "collect/bpf/support.h"
 
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -49,6 +50,9 @@ bool may_lock_up(Version v) {
   if (v.major == 6 && v.minor == 1) return v.patch < 36;
   return true;
 }
+
+// The memory of maps: of the process's limit until memory cgroups took it over.
+bool counts_as_locked(Version v) { return v < Version{5, 11, 0}; }
 
 // In the order in which a person would meet them: what cannot be mended here, then rights.
 using Check = std::optional<Obstacle> (*)(const BpfMachine&);
@@ -148,6 +152,8 @@ BpfMachine read_bpf_machine(const BpfMachinePaths& paths) {
   auto uid_map = read_text_file(paths.uid_map, 1 << 16);
   machine.in_user_namespace = uid_map && !is_first_namespace(*uid_map);
   machine.in_pid_namespace = is_later_namespace(paths.pid_namespace);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) machine.memlock_bytes = limit.rlim_cur;
   return machine;
 }
 
@@ -161,6 +167,9 @@ Obstacle explain_bpf_refusal(int error_number, const BpfMachine& machine) {
   if (auto obstacle = find_bpf_obstacle(machine)) return *obstacle;
   std::string what = fmt::format("the kernel refused the BPF program: {}", strerror(error_number));
   if (error_number != EPERM && error_number != EACCES) return {what, ""};
+  if (error_number == EPERM && counts_as_locked(version_of(machine)) && machine.memlock_bytes != UINT64_MAX)
+    return {fmt::format("{}; before 5.11 its maps count as locked memory, and RLIMIT_MEMLOCK is {} KiB", what, machine.memlock_bytes / 1024),
+            "ulimit -l unlimited, as root or with CAP_SYS_RESOURCE"};
   return {what, "allow bpf() in the container's seccomp profile, or run on the host"};
 }
 

@@ -18,6 +18,7 @@ struct BpfMachine {
   uint64_t capabilities = 0;        // effective
   bool in_user_namespace = false;   // capabilities there are none to the kernel
   bool in_pid_namespace = false;    // what BPF calls a process is called by another number here
+  uint64_t memlock_bytes = UINT64_MAX;  // RLIMIT_MEMLOCK; UINT64_MAX: no limit
 };
 
 // Where the machine describes itself; tests point these elsewhere.

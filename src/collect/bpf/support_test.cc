@@ -84,6 +84,12 @@ TEST(BpfSupport, ARefusalIsExplained) {
   BpfMachine machine = good();
   EXPECT_NE(explain_bpf_refusal(EPERM, machine).text().find("seccomp"), std::string::npos);
   EXPECT_EQ(explain_bpf_refusal(E2BIG, machine).mend, "");
+  machine.memlock_bytes = 64 * 1024;
+  EXPECT_EQ(explain_bpf_refusal(EPERM, machine).text().find("RLIMIT_MEMLOCK"), std::string::npos) << "a new kernel does not count it";
+  machine.release = "5.10.0-30-amd64";
+  EXPECT_NE(explain_bpf_refusal(EPERM, machine).text().find("RLIMIT_MEMLOCK is 64 KiB"), std::string::npos);
+  EXPECT_NE(explain_bpf_refusal(EPERM, machine).mend.find("ulimit -l"), std::string::npos);
+  EXPECT_EQ(explain_bpf_refusal(E2BIG, machine).mend, "");
   machine.lockdown = "confidentiality";
   EXPECT_NE(explain_bpf_refusal(EINVAL, machine).text().find("lockdown"), std::string::npos);
   machine = good();
