@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 
+#include "cli/option_table.h"
 #include "cli/verb.h"
 
 namespace cprof::cli {
@@ -32,6 +33,14 @@ void print_help(FILE* to) {
   fmt::print(to, "\n'cprof COMMAND --help' lists a command's options. Start with: cprof record -- ./your-program\n");
 }
 
+// The verbs as JSON; describe_options() has the rest, verb by verb.
+void print_description() {
+  fmt::print("{{\"version\":\"{}\",\"commands\":[", CPROF_VERSION);
+  for (const Verb& verb : kVerbs)
+    fmt::print("{}\n  {{\"name\":\"{}\",\"summary\":\"{}\"}}", &verb == kVerbs ? "" : ",", verb.name, verb.summary);
+  fmt::print("]}}\n");
+}
+
 int run(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) {
@@ -46,6 +55,10 @@ int run(int argc, char** argv) {
   }
   if (name == "--version" || name == "-V") {
     fmt::print("cprof {}\n", CPROF_VERSION);
+    return kDone;
+  }
+  if (name == kDescribeOption) {
+    print_description();
     return kDone;
   }
   for (const Verb& verb : kVerbs)

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "cli/option_table.h"
 #include "cli/verb.h"
 
 namespace cprof::cli {
@@ -42,6 +43,11 @@ class DownloadLine {
 }  // namespace
 
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
+  use_help_format(app);
+  if (asks_for_description(arguments)) {
+    fmt::print("{}", describe_options(app));
+    return kDone;
+  }
   std::ranges::reverse(arguments);  // CLI11 takes them from the back
   try {
     app.parse(std::move(arguments));

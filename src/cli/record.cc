@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "cli/option_table.h"
 #include "cli/options.h"
 #include "cli/report_view.h"
 #include "cli/verb.h"
@@ -291,7 +292,7 @@ int record_main(std::vector<std::string> arguments) {
 }
 
 int perf_main(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {"--backend", "perf"});
+  if (!asks_for_description(arguments)) arguments.insert(arguments.begin(), {"--backend", "perf"});
   return record_main(std::move(arguments));
 }
 
