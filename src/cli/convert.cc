@@ -48,10 +48,24 @@ Result<profile::Profile> load_inputs(const ConvertArguments& a) {
   return merged;
 }
 
+// A table, a picture or a list of nothing would be taken for a result. Only formats that others merge may hold nothing.
+Result<void> check_content(const profile::Profile& p, const std::vector<session::Output>& outputs, const std::string& inputs) {
+  const bool is_empty = p.samples.empty() && p.aggregates.empty() && p.on_cpu.empty() && p.off_cpu.empty() && p.slices.empty() &&
+                        p.marks.empty() && p.counters.empty();
+  const bool may_be_empty = std::ranges::all_of(outputs, [](const session::Output& out) {
+    return out.format->name == "cprof" || out.format->name == "pprof";
+  });
+  if (!is_empty) return {};
+  if (!may_be_empty) return fail(fmt::format("{}: no samples", inputs));
+  say(fmt::format("cprof: {}: no samples", inputs));
+  return {};
+}
+
 Result<void> convert(const ConvertArguments& a, const analyze::Filters& filters) {
   const auto outputs = TRY(a.output.outputs());
   profile::Profile profile = TRY(load_inputs(a));
   profile = TRY(apply_filters(std::move(profile), filters));
+  TRY(check_content(profile, outputs, fmt::format("{}", fmt::join(a.inputs, ", "))));
   if (!a.granularity.empty()) profile = analyze::coarsened(profile, *analyze::granularity_from(a.granularity));
   format::WriteOptions options = a.output.write_options();
   options.with_source = a.with_source;

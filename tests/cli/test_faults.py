@@ -92,6 +92,16 @@ class PerfData(Faults):
         self.assertEqual(count, 5)
         self.assert_said(said, "skipped (14, as types 84, 85, 86, 87, 88, 89, 90)")
 
+    def test_no_samples_at_all(self):
+        path = self.write("none.data", file_form([(attribute(0, IP | TID | TIME), 1)], comm("app")))
+        for name in ("x.folded", "x.txt", "x.svg"):
+            done = self.cprof("convert", path, "-o", self.path(name), expect=1)
+            self.assert_one_line(done)
+            self.assertIn("none.data: no samples", done.stderr)
+            self.assertFalse(os.path.exists(self.path(name)))
+        done = self.cprof("convert", path, "-o", self.path("x.pb.gz"))
+        self.assertIn("none.data: no samples", done.stderr)
+
     def test_cut_off(self):
         whole = file_form([(attribute(0, IP | TID | TIME), 1)], self.samples)
         count, said = self.stacks(whole[:48] + bytes(8) + whole[56:])
