@@ -252,8 +252,8 @@ std::string v8_event(std::string_view name, std::string_view ts, std::string_vie
                      data, name, ts, more.empty() ? R"(,"tid":2)" : more);
 }
 
-constexpr std::string_view kV8Nodes = R"("nodes":[{"id":1,"callFrame":{"functionName":"(root)","scriptId":0}},
-  {"id":2,"parent":1,"callFrame":{"functionName":"main","url":"a.js","lineNumber":9,"columnNumber":4}}])";
+constexpr std::string_view kV8Nodes = R"json("nodes":[{"id":1,"callFrame":{"functionName":"(root)","scriptId":0}},
+  {"id":2,"parent":1,"callFrame":{"functionName":"main","url":"a.js","lineNumber":9,"columnNumber":4}}])json";
 const std::string kV8Begin = v8_event("Profile", "1000", R"("startTime":77)", R"(,"tid":1)");
 
 TEST(ChromeV8, ChunksAreOneProfileOfTheThreadThatItBeganOn) {
@@ -281,8 +281,8 @@ TEST(ChromeV8, SamplesBesideSlices) {
 }
 
 TEST(ChromeV8, AWholeProfileInOneEvent) {
-  const std::string whole = R"("cpuProfile":{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},
-      {"id":2,"callFrame":{"functionName":"f","url":""}}],"startTime":500,"endTime":900,"samples":[2,1],"timeDeltas":[100,200]})";
+  const std::string whole = R"json("cpuProfile":{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},
+      {"id":2,"callFrame":{"functionName":"f","url":""}}],"startTime":500,"endTime":900,"samples":[2,1],"timeDeltas":[100,200]})json";
   const std::string text = fmt::format(R"([{{"ph":"I","name":"CpuProfile","pid":1,"tid":4,"ts":9000,"args":{{"data":{{{}}}}}}}])", whole);
   const Profile p = read_ok(text);
   ASSERT_EQ(p.samples.size(), 2u);

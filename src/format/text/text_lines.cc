@@ -150,7 +150,7 @@ void take_inlined(TextFrame& frame) {
 
 // perf puts a tab and blanks before an address, and one blank before a name that stands alone: " add (/b)" is no address.
 bool is_bare(std::string_view line, std::string_view behind_first_word) {
-  const bool is_indented_once = line.size() > 1 && line[0] == ' ' && kBlanks.find(line[1]) == kBlanks.npos;
+  const bool is_indented_once = line.size() > 1 && line[0] == ' ' && !is_blank(line[1]);
   return is_indented_once && (behind_first_word.empty() || behind_first_word.starts_with('('));
 }
 
@@ -195,7 +195,7 @@ std::optional<TextFrame> parse_frame(std::string_view whole) {
 }
 
 std::optional<TextFrame> parse_bare_frame(std::string_view line) {
-  if (line.empty() || kBlanks.find(line[0]) == kBlanks.npos) return std::nullopt;
+  if (line.empty() || !is_blank(line[0])) return std::nullopt;
   TextFrame frame;
   frame.has_address = false;
   std::string_view rest = trim(line);
@@ -207,7 +207,7 @@ std::optional<TextFrame> parse_bare_frame(std::string_view line) {
 }
 
 std::optional<TextSource> parse_source_line(std::string_view line) {
-  if (!line.starts_with("  ") || line.size() < 3 || kBlanks.find(line[2]) != kBlanks.npos) return std::nullopt;
+  if (!line.starts_with("  ") || line.size() < 3 || is_blank(line[2])) return std::nullopt;
   line = trim(line);
   const size_t colon = line.rfind(':');
   TextSource source;
