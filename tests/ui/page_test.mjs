@@ -142,7 +142,7 @@ await check("two metrics of a pprof: switched at once, the totals are the sums o
   await page.click("#tab-table");
   const metrics = await page.$$eval("[aria-label=Metric] option", (list) => list.map((o) => o.textContent));
   assert.equal(metrics.length, 2, metrics.join());
-  for (const [at, unit] of [[0, (n) => `${n} ns`], [1, (n) => (n >= 1 << 20 ? `${(n / (1 << 20)).toLocaleString("en-US", { maximumFractionDigits: 2 })} MiB` : n >= 1024 ? `${(n / 1024).toLocaleString("en-US", { maximumFractionDigits: 2 })} KiB` : `${n} B`)]]) {
+  for (const [at, unit] of [[0, (n) => (n ? `${n} ns` : "0")], [1, (n) => (n === 0 ? "0" : n >= 1 << 20 ? `${(n / (1 << 20)).toLocaleString("en-US", { maximumFractionDigits: 2 })} MiB` : n >= 1024 ? `${(n / 1024).toLocaleString("en-US", { maximumFractionDigits: 2 })} KiB` : `${n} B`)]]) {
     await page.selectOption("[aria-label=Metric]", String(at));
     const [flat, cum, total] = sums(at), rows = await tableRows(page);
     for (const [name, self, , whole] of rows) {
