@@ -108,7 +108,7 @@ function manySamples() {
   const profiles = [];
   for (let t = 0; t < 200; t++) {
     const samples = [], weights = [];
-    for (let i = 0; i < 5000; i++) {
+    for (let i = 0; i < 8500; i++) {
       samples.push(Array.from({ length: 10 }, (_, d) => (d < 3 ? d : 3 + random(20 * (d + 1)) + d * 40)));
       weights.push(1 + random(3));
     }
@@ -119,21 +119,20 @@ function manySamples() {
 
 if (isSoak) await check("65 MB with 200 threads: a change of thread under 2 s, memory under 1 GB", async () => {
   const text = manySamples();
-  assert.ok(text.length > 30e6);
-  const { page, problems, close } = await open(makePage("large-file", "speedscope.json", text));
-  const threads = await page.evaluate(() => 0 || document.querySelectorAll("button").length);
-  assert.ok(threads > 0);
-  const times = [];
+  assert.ok(text.length > 62e6, `${text.length} bytes`);
+  const { clock, page, problems, close } = await open(makePage("large-file", "speedscope.json", text));
+  const times = [], costs = [];
   for (let i = 0; i < 5; i++) {
-    const start = Date.now();
+    const start = Date.now(), before = await clock();
     await page.keyboard.press("]");
     await page.waitForSelector(".chip");
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
     times.push(Date.now() - start);
+    costs.push((await clock()) - before);
   }
   const used = await page.evaluate(() => performance.memory.usedJSHeapSize / 1e6);
-  console.log(`  ${(text.length / 1e6).toFixed(0)} MB of input, thread ${times.join(" ")} ms, heap ${used.toFixed(0)} MB`);
-  assert.ok(median(times) < 2000, `a thread takes ${times} ms`);
+  console.log(`  ${(text.length / 1e6).toFixed(0)} MB of input, thread ${times.join(" ")} ms (${costs.map((c) => c.toFixed(0)).join(" ")} ms of CPU), heap ${used.toFixed(0)} MB`);
+  assert.ok(median(costs) < 2000 && (isBusy() || median(times) < 2000), `a thread takes ${times} ms, ${costs} ms of CPU`);
   assert.ok(used < 1000, `${used} MB`);
   assert.deepEqual(problems, []);
   await close();

@@ -4,12 +4,21 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { axe, check, cprof, finish, LOOKS, makePage, open, out, pprof, tableRows, TABS } from "./lib.mjs";
 
 const HOSTILE = ["<script>window.hacked = 1</script>", "\"quoted\" & 'so'", "\u202Eright-to-left", "esc\u001b[31m", "n".repeat(1 << 20)];
 
 
 const ordinary = makePage("ordinary", "folded", "app;main;parse;lex 600\napp;main;parse 100\napp;main;render;draw;__memcpy 250\napp;main;render;entry_SYSCALL_64_[k];ksys_write_[k] 50\n");
+
+// Two exported pages as one with both profiles.
+function joinedPages(name, one, two) {
+  const data = (url) => /<script type="application\/octet-stream"[^]*?<\/script>/.exec(readFileSync(new URL(url), "utf8"))[0];
+  const both = join(out, `${name}.html`);
+  writeFileSync(both, readFileSync(new URL(one), "utf8").replace(data(one), (d) => `${d}\n${data(two)}`));
+  return pathToFileURL(both).href;
+}
 
 await check("every tab, light and dark, wide and narrow: no error, no request, axe-core clean", async () => {
   for (const [name, options] of LOOKS) {
@@ -110,8 +119,12 @@ await check("50,000 frames deep", async () => {
   await page.keyboard.press("b");
   await page.keyboard.press("2");
   await page.waitForSelector("table[role=grid]");
+  await page.click("button:has-text('Call tree')");
   assert.deepEqual(problems, []);
   await close();
+  const deepest = execFileSync(cprof, ["sql", join(out, "deep.folded"), "-q", "SELECT max(depth) FROM stack_profile_callsite"], { encoding: "utf8" });
+  assert.match(deepest, /\b50000\b/);
+  assert.match(execFileSync(cprof, ["report", join(out, "deep.folded")], { encoding: "utf8" }), /again/);
 });
 
 await check("two metrics of a pprof: switched at once, the totals are the sums of the file", async () => {
@@ -129,7 +142,7 @@ await check("two metrics of a pprof: switched at once, the totals are the sums o
   await page.click("#tab-table");
   const metrics = await page.$$eval("[aria-label=Metric] option", (list) => list.map((o) => o.textContent));
   assert.equal(metrics.length, 2, metrics.join());
-  for (const [at, unit] of [[0, (n) => `${n} ns`], [1, (n) => (n >= 1 << 20 ? `${(n / (1 << 20)).toLocaleString("en-US", { maximumFractionDigits: 2 })} MiB` : n >= 1024 ? `${(n / 1024).toLocaleString("en-US", { maximumFractionDigits: 2 })} KiB` : `${n} B`)]]) {
+  for (const [at, unit] of [[0, (n) => (n ? `${n} ns` : "0")], [1, (n) => (n === 0 ? "0" : n >= 1 << 20 ? `${(n / (1 << 20)).toLocaleString("en-US", { maximumFractionDigits: 2 })} MiB` : n >= 1024 ? `${(n / 1024).toLocaleString("en-US", { maximumFractionDigits: 2 })} KiB` : `${n} B`)]]) {
     await page.selectOption("[aria-label=Metric]", String(at));
     const [flat, cum, total] = sums(at), rows = await tableRows(page);
     for (const [name, self, , whole] of rows) {
@@ -207,10 +220,7 @@ await check("programs' own spans, marks and counters are lanes of the timeline; 
 
 await check("a diff in one file: less, more, gone and new; ratio; both directions agree", async () => {
   const one = makePage("diff-after", "folded", "both1 25\nboth2 50\nchanged_only 125\n"), two = makePage("diff-before", "folded", "base_only 50\nboth1 25\nboth2 25\n");
-  const data = (url) => /<script type="application\/octet-stream"[^]*?<\/script>/.exec(readFileSync(new URL(url), "utf8"))[0];
-  const both = join(out, "diff.html");
-  writeFileSync(both, readFileSync(new URL(one), "utf8").replace(data(one), (d) => `${d}\n${data(two)}`));
-  const { page, problems, close } = await open(`file://${both}`);
+  const { page, problems, close } = await open(joinedPages("diff", one, two));
   assert.equal(await page.$$eval("[aria-label=File] option", (l) => l.length), 2);
   await page.selectOption("[aria-label='Compare with']", "1");
   if (await page.getAttribute("button:has-text('Normalise')", "aria-pressed") === "true") await page.click("button:has-text('Normalise')");
@@ -225,6 +235,21 @@ await check("a diff in one file: less, more, gone and new; ratio; both direction
   await page.click("#tab-flame");
   assert.deepEqual(await axe(page), []);
   await page.screenshot({ path: join(out, "diff.png") });
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+await check("the ratio of two counts of one run: cycles for each instruction", async () => {
+  const one = makePage("cycles", "folded", "main;f 3000\nmain;g 500\nmain;h 4000\n"), two = makePage("instructions", "folded", "main;f 1000\nmain;g 1000\nmain;h 4000\n");
+  const { page, problems, close } = await open(joinedPages("cpi", one, two));
+  await page.selectOption("[aria-label='Compare with']", "1");
+  if (await page.getAttribute("button:has-text('Normalise')", "aria-pressed") === "true") await page.click("button:has-text('Normalise')");
+  await page.click("#tab-table");
+  const rows = new Map((await tableRows(page)).map((r) => [r[0], r[7]]));
+  assert.deepEqual(["f", "g", "h"].map((name) => rows.get(name)), ["× 3", "× 0.5", "× 1"]);
+  await page.click("#tab-flame");
+  await page.click("button:has-text('Base')");
+  assert.match(page.url(), /w=base/);
   assert.deepEqual(problems, []);
   await close();
 });

@@ -30,7 +30,7 @@ function byKind(f: Func, dark: boolean): Fill {
     case Kind.Jit: case Kind.Interpreted: return hsl(dark, 110 + (hash % 40), 40, 77 + shade);
     case Kind.User: {
       const hue = USER_HUES[hash % USER_HUES.length];
-      return f.named ? hsl(dark, dark ? hue * 0.8 - 2 : hue, 86, 75 + shade) : hsl(dark, 35, 14, 81 + shade / 2);
+      return f.named ? hsl(dark, dark ? hue * 0.6 + 5 : hue, 86, 75 + shade) : hsl(dark, 35, 14, 81 + shade / 2);
     }
     default: return hsl(dark, 30, 5, 82);
   }

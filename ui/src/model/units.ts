@@ -17,6 +17,7 @@ export function formatNs(ns: number): string {
 }
 
 export function formatValue(value: number, unit: string): string {
+  if (value === 0) return "0";
   switch (unit) {
     case "nanoseconds": return formatNs(value);
     case "microseconds": return formatNs(value * 1e3);

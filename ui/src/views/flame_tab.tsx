@@ -50,19 +50,36 @@ export function FlameCanvas({ tree, upsideDown, label, zoomable }: Props) {
     if (zoomable) state.zoomPath.value = path;
     else if (node > 0) state.showSandwich(nameOf(view, node));
   };
-  const pointer = usePointer(at, choose, (x, y, node) => setMenu({ x, y, node }), (dx, dy) => {
-    setScroll((s) => clamp(Math.min(s, maxScroll) + (upsideDown ? dy : -dy) / ROW, 0, maxScroll));
-    setZoomScale((z) => ({ scale: z.scale, pan: clamp(z.pan - dx / width / z.scale, 0, 1 - 1 / z.scale) }));
-  });
-  const wheel = (event: WheelEvent) => {
-    event.preventDefault();
-    if (!event.ctrlKey) { setScroll((s) => clamp(Math.min(s, maxScroll) + (upsideDown ? -1 : 1) * event.deltaY / ROW, 0, maxScroll)); return; }
-    const rect = canvas.current!.getBoundingClientRect(), part = (event.clientX - rect.left) / width;
+  const scrollBy = (rowsDown: number) => setScroll((s) => clamp(Math.min(s, maxScroll) + (upsideDown ? -1 : 1) * rowsDown, 0, maxScroll));
+  const panBy = (part: number) => setZoomScale((z) => ({ scale: z.scale, pan: clamp(z.pan + part / z.scale, 0, 1 - 1 / z.scale) }));
+  // `x` px from the window's left stays where it is.
+  const zoomAt = (x: number, factor: number) => {
+    const part = (x - canvas.current!.getBoundingClientRect().left) / width;
     setZoomScale((z) => {
-      const scale = clamp(z.scale * Math.exp(-event.deltaY / 200), 1, 1e6);
+      const scale = clamp(z.scale * factor, 1, 1e6);
       return { scale, pan: clamp(z.pan + part / z.scale - part / scale, 0, 1 - 1 / scale) };
     });
   };
+  const middle = () => { const rect = canvas.current!.getBoundingClientRect(); return rect.left + rect.width / 2; };
+  const wheel = (event: WheelEvent) => {
+    event.preventDefault();
+    if (event.ctrlKey) zoomAt(event.clientX, Math.exp(-event.deltaY / 200));
+    else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) panBy((event.deltaX || event.deltaY) / width);
+    else scrollBy(event.deltaY / ROW);
+  };
+  const key = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const act = ({ "+": () => zoomAt(middle(), 1.25), "=": () => zoomAt(middle(), 1.25), "-": () => zoomAt(middle(), 0.8), PageUp: () => scrollBy(2 - rows), PageDown: () => scrollBy(rows - 2),
+      ...(event.shiftKey ? { ArrowLeft: () => panBy(-0.1), ArrowRight: () => panBy(0.1), ArrowUp: () => scrollBy(-1), ArrowDown: () => scrollBy(1) } : {}) } as Record<string, () => void>)[event.key];
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  };
+  const pointer = usePointer(at, choose, (x, y, node) => setMenu({ x, y, node }), (dx, dy) => {
+    scrollBy(-dy / ROW);
+    panBy(-dx / width);
+  }, (x, factor) => zoomAt(x, factor));
   useEffect(() => {
     const element = canvas.current!;
     element.addEventListener("wheel", wheel, { passive: false });
@@ -71,7 +88,7 @@ export function FlameCanvas({ tree, upsideDown, label, zoomable }: Props) {
   return (
     <div class="canvas-box" ref={box}>
       <canvas ref={canvas} tabIndex={0} role="application" aria-roledescription="flame graph" aria-label={label} aria-describedby="live"
-        data-flame={zoomable ? "main" : "part"} {...pointer} onPointerLeave={() => { state.hovered.value = null; }}
+        data-flame={zoomable ? "main" : "part"} {...pointer} onKeyDown={key} onPointerLeave={() => { state.hovered.value = null; }}
         onPointerMove={(e) => { pointer.onPointerMove(e); const node = at(e); state.hovered.value = node === null ? null : { tree, node }; }}
         onContextMenu={(e) => { e.preventDefault(); const node = at(e); if (node) setMenu({ x: e.clientX, y: e.clientY, node }); }} />
       {menu && <FrameMenu name={nameOf(view, menu.node)} path={state.pathOf(tree, funcs, menu.node)} x={menu.x} y={menu.y} onClose={() => setMenu(null)} />}
@@ -81,17 +98,29 @@ export function FlameCanvas({ tree, upsideDown, label, zoomable }: Props) {
 
 const clamp = (value: number, least: number, most: number) => Math.max(least, Math.min(Math.max(least, most), value));
 
-// Click chooses, drag pans, a long press is the menu of those who have no right button.
-function usePointer(at: (e: PointerEvent) => number | null, choose: (node: number) => void, menu: (x: number, y: number, node: number) => void, pan: (dx: number, dy: number) => void) {
-  const down = useRef<{ x: number; y: number; moved: boolean; timer: number } | null>(null);
+// Click chooses, drag pans, two fingers zoom, a long press is the menu of those who have no right button.
+function usePointer(at: (e: PointerEvent) => number | null, choose: (node: number) => void, menu: (x: number, y: number, node: number) => void, pan: (dx: number, dy: number) => void, zoom: (x: number, factor: number) => void) {
+  const down = useRef<{ x: number; y: number; moved: boolean; timer: number } | null>(null), fingers = useRef(new Map<number, number>());
+  const spread = () => { const [a, b] = [...fingers.current.values()]; return Math.max(20, Math.abs(a - b)); };
+  const lift = (e: PointerEvent) => { fingers.current.delete(e.pointerId); };
   return {
+    onPointerCancel: (e: PointerEvent) => { lift(e); clearTimeout(down.current?.timer); down.current = null; },
     onPointerDown: (e: PointerEvent) => {
       if (e.button !== 0) return;
+      if (e.pointerType === "touch") fingers.current.set(e.pointerId, e.clientX);
+      if (fingers.current.size === 2) { clearTimeout(down.current?.timer); down.current = null; return; }
       const node = at(e), timer = e.pointerType === "touch" && node ? window.setTimeout(() => { down.current = null; menu(e.clientX, e.clientY, node); }, 550) : 0;
       down.current = { x: e.clientX, y: e.clientY, moved: false, timer };
     },
     onPointerMove: (e: PointerEvent) => {
       const d = down.current;
+      if (fingers.current.size === 2 && fingers.current.has(e.pointerId)) {
+        const before = spread();
+        fingers.current.set(e.pointerId, e.clientX);
+        const [a, b] = [...fingers.current.values()];
+        zoom((a + b) / 2, spread() / before);
+        return;
+      }
       if (!d || (!d.moved && Math.hypot(e.clientX - d.x, e.clientY - d.y) < 5)) return;
       if (!d.moved) (e.currentTarget as Element).setPointerCapture(e.pointerId);
       clearTimeout(d.timer);
@@ -99,6 +128,7 @@ function usePointer(at: (e: PointerEvent) => number | null, choose: (node: numbe
       Object.assign(d, { x: e.clientX, y: e.clientY, moved: true });
     },
     onPointerUp: (e: PointerEvent) => {
+      lift(e);
       const d = down.current;
       down.current = null;
       if (!d) return;

@@ -14,7 +14,8 @@ function noteOf(w: Warning): Note {
   const text = [mend && `${capital(mend)}.`, w.example && `First: ${w.example.slice(0, 300)}`].filter(Boolean).join(" ");
   return { title: `${capital(what)}${w.count > 1 ? ` (${count(w.count)} times)` : ""}`, text, isDetail: w.severity === INFO };
 }
-const capital = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
+// Words, not names of things such as cpu-clock.
+const capital = (text: string) => (/^[a-z]+[ ,:;]/.test(text) ? text.slice(0, 1).toUpperCase() + text.slice(1) : text);
 
 // What a reader of this profile must know, in plain words with the mend.
 export function notesOf(p: Profile): Note[] {

@@ -120,7 +120,7 @@ function CallTree() {
   return (
     <div class="grid" ref={w.box} onScroll={w.onScroll} tabIndex={0} aria-label="Call tree">
       <table role="treegrid" aria-rowcount={rows.length + 1}>
-        <thead><tr><th class="left">Function</th><th style="width:8em">Self</th><th style="width:8em">Total</th><th style="width:7em">Total %</th><th class="left" style="width:14em">Module</th></tr></thead>
+        <thead><tr><th class="plain left">Function</th><th class="plain" style="width:8em">Self</th><th class="plain" style="width:8em">Total</th><th class="plain" style="width:7em">Total %</th><th class="plain left" style="width:14em">Module</th></tr></thead>
         <tbody>
           {w.before > 0 && <tr style={`height:${w.before}px`} aria-hidden="true" />}
           {rows.slice(w.first, w.last).map((node, i) => {
