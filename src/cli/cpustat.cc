@@ -31,8 +31,8 @@ struct Arguments {
   double interval = 1, duration = 0;
   uint64_t count = 0;
   size_t rows = 40;
-  bool json = false, csv = false, by_process = false, reverse = false, busy = false, no_inherit = false, quiet = false, batch = false;
-  std::string sort = "cpu", filter, backend = "auto";
+  bool json = false, csv = false, reverse = false, busy = false, no_inherit = false, quiet = false, batch = false;
+  std::string by = "thread", sort = "cpu", filter, backend = "auto";
   std::vector<std::string> outputs;
 };
 
@@ -49,7 +49,7 @@ void add_options(CLI::App& app, Arguments& a) {
   app.add_option("-o,--output", a.outputs, "a recording with counter tracks (.cprof, .pftrace, .trace.json, .html); with --json or --csv "
                  "any other name is where the lines go")
       ->allow_extra_args(false);
-  app.add_option("--by", a.by_process, "rows: thread or process")->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"thread", false}, {"process", true}}));
+  app.add_option("--by", a.by, "rows: thread or process")->check(CLI::IsMember({"thread", "process"}));
   app.add_option("--sort", a.sort, "column to sort by")->check(CLI::IsMember(cpustat_sort_keys()));
   app.add_flag("--reverse", a.reverse, "sort the other way round");
   app.add_flag("--busy", a.busy, "only threads that were on a CPU in the interval");
@@ -137,7 +137,7 @@ Result<TableView> view_of(const Arguments& a) {
   const auto& keys = cpustat_sort_keys();
   view.sort = static_cast<size_t>(std::ranges::find(keys, a.sort) - keys.begin());
   view.is_reversed = a.reverse;
-  view.by_process = a.by_process;
+  view.by_process = a.by == "process";
   view.hides_idle = a.busy;
   if (!a.filter.empty()) view.filter = TRY(analyze::Pattern::compile(a.filter));
   return view;
@@ -175,7 +175,8 @@ void say_summary(const CpustatRun& run, const TableView& view, uint64_t own_ns) 
   const CpustatTable table(totals_view, length_ns, kSummaryColumns, term::Style(false));
   if (!rows.empty()) say(table.header());
   for (size_t i = 0; i < std::min(kSummaryRows, rows.size()); i++) say(table.line(rows[i]));
-  for (const auto& [name, entry] : run.diagnostics().entries())
+  const Diagnostics losses = run.diagnostics();
+  for (const auto& [name, entry] : losses.entries())
     if (entry.severity != Severity::kInfo) say(fmt::format("cprof: {} ({})", entry.description, entry.count));
 }
 

@@ -304,14 +304,18 @@ class Table(Cpustat):
                 self.assertTrue(live.is_as_before(), what)
 
     def test_suspended_and_continued(self):
-        live = self.start("-q")
-        live.process.send_signal(signal.SIGTSTP)
+        # Ctrl-Z stops what a shell with job control runs, no orphan.
+        run = f"set -m; {harness.CPROF} cpustat -q -i 0.3 -p {os.getpid()}; read line; fg > /dev/null"
+        live = OnTerminal([harness.tool("bash"), "-c", run], 140, 24)
+        self.addCleanup(live.close)
+        self.assertTrue(live.wait_for(lambda text: "python3" in text), live.screen.text)
+        live.type("\x1a")
         deadline = time.monotonic() + 20
         while not live.is_as_before() and time.monotonic() < deadline:
             live.read(0.1)
         self.assertTrue(live.is_as_before())
-        live.process.send_signal(signal.SIGCONT)
-        self.assertTrue(live.wait_for(lambda text: "do-user" in text and live.screen.is_alternate), live.screen.text)
+        live.type("\n")
+        self.assertTrue(live.wait_for(lambda text: "python3" in text and live.screen.is_alternate), live.screen.text)
         live.type("q")
         self.assertEqual(live.end(), 0)
         self.assertTrue(live.is_as_before())

@@ -131,6 +131,32 @@ SAMPLER_INLINE uint64_t current_stack_id(void *context) {
   return stack ? stack_id(stack, bpf_get_stack(context, stack->addresses, sizeof(stack->addresses), 0)) : 0;
 }
 
+SAMPLER_INLINE uint64_t mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+  return hash ^ hash >> 29;
+}
+
+/* The system call that is waiting, its first arguments and where it came from; 0: not known. */
+SAMPLER_INLINE uint64_t call_print(struct task_struct *task) {
+  struct pt_regs room;
+  const struct pt_regs *registers = user_registers(task, &room);
+  if (!registers) return 0;
+  return mix(mix(mix(mix(registers->orig_ax + 1, registers->di), registers->si), registers->ip), registers->sp) | 1;
+}
+
+/* Walking the stack costs several times the rest. The same call from the same place waits as it did: that is believed
+ * CPUSTAT_BELIEF times, then looked at again. */
+SAMPLER_INLINE uint64_t wait_stack(void *context, struct cpustat_thread *thread, struct task_struct *task) {
+  uint64_t print = thread->is_kernel ? 0 : call_print(task);
+  if (print && print == thread->call_print && thread->stack && thread->believed < CPUSTAT_BELIEF) {
+    thread->believed++;
+    return thread->stack;
+  }
+  thread->call_print = print;
+  thread->believed = 0;
+  return current_stack_id(context);
+}
+
 SAMPLER_INLINE void add_wait(struct cpustat_thread *thread, uint64_t duration) {
   const uint32_t *known = bpf_map_lookup_elem(&classes, &thread->stack);
   if (known) {
@@ -192,7 +218,7 @@ SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, bool pree
   thread->state = is_waiting ? CPUSTAT_WAITING : CPUSTAT_RUNNABLE;
   thread->since_ns = now;
   thread->woken_ns = 0;
-  if (is_waiting) thread->stack = current_stack_id(context);
+  if (is_waiting) thread->stack = wait_stack(context, thread, task);
 }
 
 SAMPLER_INLINE void enter_cpu(struct task_struct *task, uint64_t now) {

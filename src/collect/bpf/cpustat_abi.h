@@ -10,6 +10,7 @@
 #define CPUSTAT_MAX_STACKS 16384
 #define CPUSTAT_NEW_STACKS 2048
 #define CPUSTAT_MAX_TARGETS 65536
+#define CPUSTAT_BELIEF 15               /* waits of one kind in a row whose stack is taken for the one before */
 
 enum cpustat_filter { CPUSTAT_ALL, CPUSTAT_PROCESSES, CPUSTAT_THREADS, CPUSTAT_CGROUP };
 enum cpustat_state { CPUSTAT_RUNNING, CPUSTAT_RUNNABLE, CPUSTAT_WAITING };
@@ -50,7 +51,8 @@ struct cpustat_thread {
   uint32_t state;
   uint32_t cpu;
   uint32_t is_kernel;
-  uint32_t unused;
+  uint32_t believed;                    /* since the stack was looked at */
+  uint64_t call_print;                  /* of the call whose stack that is; 0: none */
 };
 
 /* Waits whose stack had no class yet. */
