@@ -20,7 +20,7 @@ struct TableView {
   bool is_reversed = false;
   bool by_process = false;
   bool hides_idle = false;  // rows that were not on a CPU
-  std::optional<analyze::Pattern> filter;  // of "PID TID COMM"
+  std::optional<analyze::Pattern> filter{};  // of "PID TID COMM"
 };
 
 // What the view shows, in its order.

@@ -19,7 +19,7 @@ TEST(Sample, IsAWholeProfileWithEverythingThatThePageShows) {
   for (const auto& location : p.locations) has_kernel |= location.kind == profile::FrameKind::kKernel;
   EXPECT_TRUE(has_kernel);
   for (size_t i = 1; i < p.on_cpu.size(); ++i)
-    if (p.on_cpu[i].thread == p.on_cpu[i - 1].thread) EXPECT_GE(p.on_cpu[i].start_ns, p.on_cpu[i - 1].end_ns);
+    EXPECT_TRUE(p.on_cpu[i].thread != p.on_cpu[i - 1].thread || p.on_cpu[i].start_ns >= p.on_cpu[i - 1].end_ns) << i;
 }
 
 TEST(Sample, IsTheSameEveryTime) {
