@@ -201,12 +201,13 @@ Result<void> Writer::put_code(const Profile& profile) {
   TRY(put_new("cprof_line", profile.lines, [](Statement& into, int64_t id, const Line& r) {
     return into.put(id, must(r.function), int64_t{r.line}, int64_t{r.column});
   }));
-  TRY(put_new("cprof_location", profile.locations, [&](Statement& into, int64_t id, const Location& r) -> Result<void> {
+  const auto put_location = [&](Statement& into, int64_t id, const Location& r) -> Result<void> {
     if (!r.mapping.valid()) TRY(put_unmapped());
     return into.put(id, ref(r.mapping), bits(r.address), bits(r.file_address), bits(r.function_start),
                     int64_t{r.first_line}, int64_t{r.line_count}, code(r.kind), int64_t{r.is_return_address},
                     int64_t{r.is_folded});
-  }));
+  };
+  TRY(put_new("cprof_location", profile.locations, put_location));
   return put_new("stack_profile_callsite", profile.sites, [](Statement& into, int64_t id, const CallSite& r) {
     return into.put(id, int64_t{r.depth}, ref(r.parent), must(r.location));
   });
