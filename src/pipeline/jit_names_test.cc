@@ -1,4 +1,4 @@
-#include "pipeline/perf_maps.h"
+#include "pipeline/jit_names.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -27,9 +27,9 @@ class OwnPerfMap {
   std::string path_;
 };
 
-TEST(PerfMaps, AFileThatGrowsIsReadAgainInTheNextRound) {
+TEST(JitNames, AFileThatGrowsIsReadAgainInTheNextRound) {
   const OwnPerfMap file;
-  PerfMaps maps;
+  JitNames maps;
   const int32_t pid = getpid();
   EXPECT_FALSE(maps.find(pid, 0x1000).has_value());
   file.append("1000 20 first\n");
@@ -45,11 +45,25 @@ TEST(PerfMaps, AFileThatGrowsIsReadAgainInTheNextRound) {
   EXPECT_FALSE(maps.find(pid, 0x3000).has_value());
 }
 
-TEST(PerfMaps, APipeInItsPlaceIsNoMap) {
+TEST(JitNames, AFileThatIsGoneWasKeptOpen) {
+  JitNames maps;
+  const int32_t pid = getpid();
+  {
+    const OwnPerfMap file;
+    maps.note_code(pid);  // nothing yet
+    file.append("1000 20 first\n");
+    maps.note_code(pid);
+    file.append("2000 20 second\n");
+  }
+  ASSERT_TRUE(maps.find(pid, 0x2000).has_value());
+  EXPECT_EQ(maps.find(pid, 0x1000)->name, "first");
+}
+
+TEST(JitNames, APipeInItsPlaceIsNoMap) {
   const std::string path = fmt::format("/tmp/perf-{}.map", getpid());
   remove(path.c_str());
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  PerfMaps maps;
+  JitNames maps;
   EXPECT_FALSE(maps.find(getpid(), 0x1000).has_value());  // and does not wait for a writer
   remove(path.c_str());
 }
