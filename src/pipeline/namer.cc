@@ -127,10 +127,11 @@ void Namer::name_jit(profile::LocationId id) {
   if (!entry) {
     diagnostics_.add("unnamed_jit", Severity::kNotice,
                      "frames without a name in generated code: start the program with its perf-map option "
-                     "(node --perf-basic-prof, python -X perf, java with a perf-map agent)");
+                     "(node --perf-basic-prof or --perf-prof, python -X perf, java with a perf-map agent)");
     return;
   }
-  builder_.profile().mappings[location.mapping.index()].path = builder_.intern(fmt::format(entry->is_from_dump ? "jit-{}.dump" : "/tmp/perf-{}.map", pid));
+  const std::string source = entry->is_from_dump ? fmt::format("jit-{}.dump", pid) : fmt::format("/tmp/perf-{}.map", pid);
+  builder_.profile().mappings[location.mapping.index()].path = builder_.intern(source);
   set_name(id, demangler_.demangle(entry->name), entry->start, entry->file, entry->line);
 }
 
