@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the licences of all that is linked into the program, as the distribution's packages state them, with the texts that
-they refer to: gen_third_party.py BUILD_DIRECTORY FILE. Which libraries those are comes from the link command and
+"""Writes the licences of all that is linked into the program, as the distribution's packages state them, with the texts of
+the GNU and Apache licences, to which those only refer: gen_third_party.py BUILD_DIRECTORY FILE. Which libraries those are comes from the link command and
 tools/licences.txt, as in check_licences.py. Elsewhere than on Debian and Ubuntu it says where the texts are found.
 """
 import re
@@ -46,11 +46,11 @@ def copyright_of(package):
     return path if path.is_file() else None
 
 
-def common_names(texts):
-    """The licences that the texts only refer to: LGPL-3 refers to GPL-3 by itself."""
-    names = set(re.findall(r"/usr/share/common-licenses/([\w.+-]+?)[.,;:']*(?=[\s\"')]|$)", "\n".join(texts)))
-    names = {name for name in names if (COMMON / name).is_file()}
-    return sorted(names | {"GPL-3"} if "LGPL-3" in names else names)
+def common_names(licences):
+    """The files of common-licenses that these licences are: LGPL-3 refers to GPL-3 by itself."""
+    names = {re.match(r"[A-Z]+-[\d.]*\d|Apache-2.0", licence) for licence in licences}
+    names = {name.group().removesuffix(".0") if "GPL" in name.group() else name.group() for name in names if name}
+    return sorted(name for name in names | {"GPL-3"} if (COMMON / name).is_file())
 
 
 def section(title, text):
@@ -83,7 +83,7 @@ def main():
         Path(sys.argv[2]).write_text(head + "This build was made where no package database has them.\n")
         return
     out = head + "".join(section(package, text) for package, text in sorted(texts.items()))
-    out += "".join(section(name, (COMMON / name).read_text()) for name in common_names(texts.values()))
+    out += "".join(section(name, (COMMON / name).read_text()) for name in common_names(licence for licence, _ in read_table().values()))
     Path(sys.argv[2]).write_text(out)
 
 
