@@ -45,7 +45,10 @@ std::vector<TopRow> top_functions(const Profile& profile, const Groups& groups, 
   TopRow& unknown = rows[Groups::kUnknown];
   unknown.self = add_clamped(unknown.self, totals.unknown);
   unknown.total = add_clamped(unknown.total, totals.unknown);
-  std::erase_if(rows, [](const TopRow& row) { return row.self == 0 && row.total == 0; });
+  // Where nothing has a value (slices that all begin and end at once) the names are what there is to show.
+  const auto is_nothing = [](const TopRow& row) { return row.self == 0 && row.total == 0; };
+  if (std::ranges::all_of(rows, is_nothing)) std::erase_if(rows, [](const TopRow& row) { return row.group <= Groups::kTruncated; });
+  else std::erase_if(rows, is_nothing);
   std::ranges::stable_sort(
       rows, [](const TopRow& a, const TopRow& b) { return a.self != b.self ? a.self > b.self : a.total > b.total; });
   return rows;

@@ -28,6 +28,8 @@ class TextHasher {
     mix(a, b, b, a);
     return {a, b};
   }
+  // Random bits of this run, for other keyed hashes.
+  static uint64_t seed() { return run_seed().a; }
   // Of a text that follows another.
   TextHash join(TextHash before, TextHash then) const {
     mix(before.a, before.b, then.a, then.b);

@@ -1,9 +1,12 @@
 // cprof convert: any input format to any output format; several inputs become one profile, filters leave things out.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyze/coarsen.h"
 #include "cli/options.h"
 #include "cli/verb.h"
+#include "cli/weight_arguments.h"
 #include "load/load.h"
 #include "profile/merge.h"
 
@@ -17,6 +20,8 @@ struct ConvertArguments {
   OutputArguments output;
   NamingArguments naming;
   FilterArguments filters;
+  bool with_source = false;
+  SourceArguments source;
 };
 
 void say_merge_notes(const Diagnostics& diagnostics) {
@@ -43,12 +48,36 @@ Result<profile::Profile> load_inputs(const ConvertArguments& a) {
   return merged;
 }
 
+// A table, a picture or a list of nothing would be taken for a result. Only formats that others merge may hold nothing.
+Result<void> check_content(const profile::Profile& p, const std::vector<session::Output>& outputs, const std::string& inputs) {
+  const bool is_empty = p.samples.empty() && p.aggregates.empty() && p.on_cpu.empty() && p.off_cpu.empty() && p.slices.empty() &&
+                        p.marks.empty() && p.counters.empty();
+  const bool may_be_empty = std::ranges::all_of(outputs, [](const session::Output& out) {
+    return out.format->name == "cprof" || out.format->name == "pprof";
+  });
+  if (!is_empty) return {};
+  if (!may_be_empty) return fail(fmt::format("{}: no samples", inputs));
+  say(fmt::format("cprof: {}: no samples", inputs));
+  return {};
+}
+
 Result<void> convert(const ConvertArguments& a, const analyze::Filters& filters) {
   const auto outputs = TRY(a.output.outputs());
   profile::Profile profile = TRY(load_inputs(a));
   profile = TRY(apply_filters(std::move(profile), filters));
+  TRY(check_content(profile, outputs, fmt::format("{}", fmt::join(a.inputs, ", "))));
   if (!a.granularity.empty()) profile = analyze::coarsened(profile, *analyze::granularity_from(a.granularity));
-  return session::write_outputs(profile, outputs, a.output.write_options());
+  format::WriteOptions options = a.output.write_options();
+  options.with_source = a.with_source;
+  options.source_roots = a.source.folders();
+  return session::write_outputs(profile, outputs, options);
+}
+
+Result<void> check(const ConvertArguments& a) {
+  const auto outputs = TRY(a.output.outputs());
+  const bool has_page = std::ranges::any_of(outputs, [](const session::Output& out) { return out.format->name == "html"; });
+  if (a.with_source && !has_page) return fail("--with-source is for pages: -o FILE.html");
+  return {};
 }
 
 }  // namespace
@@ -63,6 +92,8 @@ int convert_main(std::vector<std::string> arguments) {
   a.output.add_to(app, true);
   a.filters.add_to(app);
   add_granularity(app, a.granularity, "fold frames into functions, lines, addresses or files, and call them so");
+  app.add_flag("--with-source", a.with_source, "put the lines of source that the profile points to into a page (.html)");
+  a.source.add_to(app);
   a.naming.add_to(app);
   a.naming.add_elsewhere_to(app);
   if (auto status = parse(app, std::move(arguments))) return *status;
@@ -70,7 +101,7 @@ int convert_main(std::vector<std::string> arguments) {
     say("cprof: convert needs -o FILE (see 'cprof convert --help')");
     return kWrongUsage;
   }
-  if (auto bad = a.output.outputs(); !bad) return wrong_usage(bad.error());
+  if (auto bad = check(a); !bad) return wrong_usage(bad.error());
   const auto filters = a.filters.filters();
   if (!filters) return wrong_usage(filters.error());
   auto done = convert(a, *filters);

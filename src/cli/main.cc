@@ -15,6 +15,8 @@ namespace {
 constexpr Verb kVerbs[] = {
     {"record", "sample a command, processes, threads or the machine", record_main},
     {"perf", "record --backend perf", perf_main},
+    {"top", "live: the hottest functions and stacks", top_main},
+    {"cpustat", "live: what each thread does with its time", cpustat_main},
     {"report", "a profile as text: summary, top functions, call tree", report_main},
     {"convert", "any input format to any output format", convert_main},
     {"diff", "two profiles: what got slower and faster", diff_main},

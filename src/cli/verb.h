@@ -28,6 +28,8 @@ int report_main(std::vector<std::string> arguments);
 int sql_main(std::vector<std::string> arguments);
 int view_main(std::vector<std::string> arguments);
 int symbolize_main(std::vector<std::string> arguments);
+int top_main(std::vector<std::string> arguments);
+int cpustat_main(std::vector<std::string> arguments);
 int doctor_main(std::vector<std::string> arguments);
 
 // "cprof: message" on stderr; gives kFailed.

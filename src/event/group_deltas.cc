@@ -9,7 +9,10 @@ std::span<const Sample> GroupDeltas::expand(Sample& sample, std::span<const Grou
   auto& counts = last_[by_cpu_ ? 0 : sample.task.tid];
   for (const GroupValue& value : values) {
     auto metric = metric_of_id_.find(value.id);
-    if (metric == metric_of_id_.end()) continue;
+    if (metric == metric_of_id_.end()) {
+      unknown_++;
+      continue;
+    }
     uint64_t before = std::exchange(counts[value.id], value.count);
     uint64_t delta = value.count >= before ? value.count - before : value.count;  // a new thread of an old number
     if (metric->second == sample.metric) {

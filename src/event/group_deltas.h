@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
+#include "base/number_map.h"
 #include "event/event.h"
 #include "event/perf_record.h"
 
@@ -24,13 +24,17 @@ class GroupDeltas {
   // counted anything. Valid until the next call.
   std::span<const Sample> expand(Sample& sample, std::span<const GroupValue> values);
 
+  // Values so far whose id is no event's.
+  uint64_t unknown() const { return unknown_; }
+
   void thread_ended(int32_t tid) { last_.erase(tid); }
 
  private:
   bool by_cpu_;
-  std::unordered_map<uint64_t, uint32_t> metric_of_id_;
-  std::unordered_map<int32_t, std::unordered_map<uint64_t, uint64_t>> last_;  // thread, event id -> count
+  NumberMap<uint64_t, uint32_t> metric_of_id_;
+  NumberMap<int32_t, NumberMap<uint64_t, uint64_t>> last_;  // thread, event id -> count
   std::vector<Sample> others_;
+  uint64_t unknown_ = 0;
 };
 
 }  // namespace cprof::event

@@ -62,6 +62,7 @@ TEST_F(Groups, UnknownEventsAreLeftOut) {
   Sample s = sample(7);
   EXPECT_TRUE(by_thread.expand(s, Values{{77, 5}}).empty());
   EXPECT_EQ(s.period, 99u);
+  EXPECT_EQ(by_thread.unknown(), 1u);
 }
 
 }  // namespace

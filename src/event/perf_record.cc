@@ -16,6 +16,8 @@ namespace {
 constexpr size_t kHeaderBytes = sizeof(perf_event_header);
 constexpr size_t kMostCopiedWords = 3 * 8192;  // a record has fewer than 8192 words; chain parts may be copied once more
 constexpr size_t kMaxBuildIdBytes = 20;
+constexpr size_t kBranchBytes = 24;                      // from, to, flags
+constexpr uint64_t kBranchCounters = uint64_t{1} << 19;  // PERF_SAMPLE_BRANCH_COUNTERS, of Linux 6.8
 
 struct Header {
   uint32_t type = 0;
@@ -337,10 +339,27 @@ struct RecordDecoder::Impl {
   }
 
   void branch_stack() {
-    uint64_t count = reader.u64();
+    const uint64_t count = reader.u64();
     if (layout.branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) reader.skip(8);
-    if (count > reader.remaining() / 24) return reader.fail();
-    reader.skip(count * 24);
+    if (count > reader.remaining() / kBranchBytes) return reader.fail();
+    if (count != 0 && (layout.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK)) call_stack(static_cast<size_t>(count));
+    else reader.skip(count * kBranchBytes);
+    if (layout.branch_sample_type & kBranchCounters) reader.skip(count * 8);
+  }
+
+  // --call-graph lbr: the processor's own record of the calls that have not returned, innermost first, takes the place of
+  // the walk by frame pointers. It names the calls themselves; a chain holds what they return to.
+  void call_stack(size_t count) {
+    std::span<uint64_t> chain = decoder.words_.room(reader, count + 1);
+    if (chain.empty()) return;
+    size_t used = 1;
+    for (size_t i = 0; i < count; i++) {
+      const uint64_t call = reader.u64(), callee = reader.u64();
+      reader.skip(kBranchBytes - 16);
+      if (i == 0) chain[0] = sample.user_chain.empty() ? callee : sample.user_chain[0];
+      if (call != 0 && used == i + 1) chain[used++] = call + 1;
+    }
+    sample.user_chain = chain.first(used);
   }
 
   void registers() {
@@ -416,15 +435,20 @@ std::span<const uint64_t> RecordWords::take(ByteReader& reader, uint64_t count) 
 }
 
 std::span<const uint64_t> RecordWords::join(ByteReader& reader, std::span<const uint64_t> a, std::span<const uint64_t> b) {
-  if (used_ + a.size() + b.size() > kMostCopiedWords) {
+  std::span<uint64_t> joined = room(reader, a.size() + b.size());
+  if (joined.empty()) return {};
+  std::copy(a.begin(), a.end(), joined.begin());
+  std::copy(b.begin(), b.end(), joined.begin() + static_cast<ptrdiff_t>(a.size()));
+  return joined;
+}
+
+std::span<uint64_t> RecordWords::room(ByteReader& reader, size_t count) {
+  if (count > kMostCopiedWords - used_) {
     reader.fail();
     return {};
   }
-  uint64_t* joined = copies_.get() + used_;
-  std::copy(a.begin(), a.end(), joined);
-  std::copy(b.begin(), b.end(), joined + a.size());
-  used_ += a.size() + b.size();
-  return {joined, a.size() + b.size()};
+  used_ += count;
+  return {copies_.get() + used_ - count, count};
 }
 
 RecordDecoder::RecordDecoder(bool swap) : swap_(swap), words_(swap) {}
@@ -492,7 +516,7 @@ DecodeOutcome RecordDecoder::decode(std::span<const std::byte> record, Event& ev
   if (!row.known) return DecodeOutcome::kUnknown;
   if (!row.read && header.type != PERF_RECORD_SAMPLE) return DecodeOutcome::kIgnored;
   const AttrLayout* layout = layout_for(record);
-  if (!layout) return DecodeOutcome::kMalformed;
+  if (!layout) return DecodeOutcome::kNoEvent;
   if (header.type == PERF_RECORD_SAMPLE) {
     Impl impl{*this, *layout, reader, header, {}};
     if (layout->woken_tid_offset) return impl.to_wakeup(event) ? DecodeOutcome::kEvent : DecodeOutcome::kMalformed;

@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "base/byte_reader.h"
+#include "base/number_map.h"
 #include "base/result.h"
 #include "event/event.h"
 
@@ -62,6 +62,7 @@ enum class DecodeOutcome : uint8_t {
   kIgnored,    // a type that is known and not needed
   kUnknown,    // a type of a newer kernel or perf
   kMalformed,  // short, or a count inside is larger than the record
+  kNoEvent,    // a sample whose id belongs to none of the events
 };
 
 struct SampleId {
@@ -83,6 +84,7 @@ class RecordWords {
   void reset() { used_ = 0; }
   std::span<const uint64_t> take(ByteReader& reader, uint64_t count);
   std::span<const uint64_t> join(ByteReader& reader, std::span<const uint64_t> a, std::span<const uint64_t> b);
+  std::span<uint64_t> room(ByteReader& reader, size_t count);  // to be filled; none, and the reader fails, beyond a record
 
  private:
   bool swap_;
@@ -117,7 +119,7 @@ class RecordDecoder {
   bool swap_;
   bool all_have_identifier_ = true;
   std::vector<AttrLayout> layouts_;
-  std::unordered_map<uint64_t, uint32_t> layout_of_id_;
+  NumberMap<uint64_t, uint32_t> layout_of_id_;
   RecordWords words_;
   std::vector<GroupValue> group_values_;
   uint64_t lone_ip_ = 0;

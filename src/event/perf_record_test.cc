@@ -274,7 +274,61 @@ TEST(RecordDecoder, LayoutIsChosenById) {
   std::vector<std::byte> bytes;
   ASSERT_TRUE(encode_record(Sample{.time_ns = 5}, 300, bytes));
   Event event;
-  EXPECT_EQ(decoder.decode(bytes, event), DecodeOutcome::kMalformed);
+  EXPECT_EQ(decoder.decode(bytes, event), DecodeOutcome::kNoEvent);
+}
+
+class LbrCallStack : public BothByteOrders {
+ protected:
+  using Branch = std::pair<uint64_t, uint64_t>;  // from, to
+  Sample decoded(uint64_t branch_type, const std::vector<uint64_t>& chain, const std::vector<Branch>& branches) {
+    RecordDecoder reader(GetParam());
+    reader.add_layout({.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK,
+                       .branch_sample_type = branch_type}, {});
+    auto raw = record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+    raw.put(uint64_t{0x1010}).put(uint64_t{chain.size()});
+    for (uint64_t word : chain) raw.put(word);
+    raw.put(uint64_t{branches.size()});
+    if (branch_type & PERF_SAMPLE_BRANCH_HW_INDEX) raw.put(uint64_t{7});
+    for (const auto& [from, to] : branches) raw.put(from).put(to).put(uint64_t{0});
+    if (branch_type & uint64_t{1} << 19)
+      for (size_t i = 0; i < branches.size(); ++i) raw.put(uint64_t{0xffff});
+    EXPECT_EQ(reader.decode(raw.bytes(), event), DecodeOutcome::kEvent);
+    Sample sample = std::get<Sample>(event);
+    user.assign(sample.user_chain.begin(), sample.user_chain.end());
+    kernel.assign(sample.kernel_chain.begin(), sample.kernel_chain.end());
+    return sample;
+  }
+  std::vector<uint64_t> user, kernel;
+  static constexpr uint64_t kUser = static_cast<uint64_t>(PERF_CONTEXT_USER), kKernel = static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
+};
+INSTANTIATE_TEST_SUITE_P(Order, LbrCallStack, testing::Bool());
+
+// The kernel's own walk has one user frame here: code without frame pointers.
+TEST_P(LbrCallStack, CallsTakeThePlaceOfTheWalk) {
+  for (uint64_t more : {uint64_t{0}, uint64_t{PERF_SAMPLE_BRANCH_HW_INDEX}, uint64_t{1} << 19}) {
+    decoded(PERF_SAMPLE_BRANCH_CALL_STACK | more, {kKernel, 0xffffffff81000010, kUser, 0x1010, 0x77},
+            {{0x2020, 0x1000}, {0x3030, 0x2000}});
+    EXPECT_EQ(user, (std::vector<uint64_t>{0x1010, 0x2021, 0x3031}));
+    EXPECT_EQ(kernel, std::vector<uint64_t>{0xffffffff81000010});
+  }
+  decoded(PERF_SAMPLE_BRANCH_CALL_STACK, {}, {{0x2020, 0x1000}, {0, 0}, {0x3030, 0x2000}});
+  EXPECT_EQ(user, (std::vector<uint64_t>{0x1000, 0x2021})) << "an empty entry ends the record";
+}
+
+TEST_P(LbrCallStack, OtherBranchesAreNoStack) {
+  decoded(PERF_SAMPLE_BRANCH_ANY, {kUser, 0x1010, 0x77}, {{0x2020, 0x1000}});
+  EXPECT_EQ(user, (std::vector<uint64_t>{0x1010, 0x77}));
+  decoded(PERF_SAMPLE_BRANCH_CALL_STACK, {kUser, 0x1010, 0x77}, {});
+  EXPECT_EQ(user, (std::vector<uint64_t>{0x1010, 0x77}));
+}
+
+TEST_P(LbrCallStack, CountsThatLieAreMalformed) {
+  RecordDecoder reader(GetParam());
+  reader.add_layout({.sample_type = PERF_SAMPLE_BRANCH_STACK, .branch_sample_type = PERF_SAMPLE_BRANCH_CALL_STACK}, {});
+  for (uint64_t count : {uint64_t{2}, uint64_t{1} << 60, UINT64_MAX}) {
+    auto raw = record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER).put(count).put(uint64_t{1}).put(uint64_t{2}).put(uint64_t{0});
+    EXPECT_EQ(reader.decode(raw.bytes(), event), DecodeOutcome::kMalformed) << count;
+  }
 }
 
 // Random events with the memory they view.

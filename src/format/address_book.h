@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_set>
 #include <vector>
 
+#include "base/number_map.h"
 #include "profile/profile.h"
 
 namespace cprof::format {
@@ -42,7 +42,7 @@ class AddressBook {
   std::vector<BookModule> modules_;
   std::vector<uint32_t> module_of_mapping_;
   std::vector<uint32_t> made_up_;                       // by FrameKind, without and with an address
-  std::vector<std::unordered_set<uint64_t>> taken_;     // by module
+  std::vector<NumberSet<uint64_t>> taken_;              // by module
   std::vector<uint64_t> next_;                          // by module: where free addresses are looked for
   std::vector<Place> places_;
 };

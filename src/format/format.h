@@ -26,6 +26,8 @@ struct WriteOptions {
   std::string metric;               // empty: the default metric
   FoldedStyle folded_style = FoldedStyle::kPlain;
   GroupBy by = GroupBy::kProcess;
+  bool with_source = false;         // pages: put the lines of source that the profile points to into the file,
+  std::vector<std::string> source_roots;  // looked for here first
   Diagnostics* losses = nullptr;    // where a writer counts what its format cannot hold; may be null
 };
 

@@ -125,6 +125,12 @@ Result<InputStream> InputStream::open(Input input, const ReadOptions& options) {
   return stream;
 }
 
+std::optional<uint64_t> InputStream::size() const {
+  struct stat st;
+  if (inflater_ || !input_.seekable || fstat(input_.fd.get(), &st) != 0) return std::nullopt;
+  return static_cast<uint64_t>(st.st_size);
+}
+
 Result<size_t> InputStream::read(std::span<std::byte> into) {
   size_t n = TRY(inflater_ ? read_unpacked(into) : read_packed(into));
   unpacked_bytes_ += n;

@@ -29,6 +29,8 @@ class InputStream {
   // Fills `into` unless the input ends: a short count is the end.
   Result<size_t> read(std::span<std::byte> into);
   const std::string& name() const { return input_.name; }
+  // How many bytes there will be, where that is known before: not of what is packed or comes through a pipe.
+  std::optional<uint64_t> size() const;
 
  private:
   InputStream() = default;

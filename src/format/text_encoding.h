@@ -22,6 +22,7 @@ class TextStream {
   // Fills `into` unless the input ends: a short count is the end.
   Result<size_t> read(std::span<char> into);
   const std::string& name() const { return stream_.name(); }
+  std::optional<uint64_t> size() const { return stream_.size(); }  // in bytes of the input, where it is known before
 
  private:
   Result<size_t> start(std::span<char> into);

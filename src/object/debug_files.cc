@@ -36,13 +36,13 @@ struct DebugFileFinder::Search {
   std::string root = "/";
 
   void mismatch(const std::string& path, std::string_view why) {
-    diagnostics.add("debug_file_mismatch", Severity::kNotice,
+    diagnostics.add("debug_file_mismatch", Severity::kError,
                     "debug files that belong to another build were not used; names come from the symbol table", 1,
                     fmt::format("{} for {}: {}", path, file.name(), why));
   }
 
   void unreadable(const Error& error) {
-    diagnostics.add("debug_file_unreadable", Severity::kNotice, "debug files could not be read", 1, error.message);
+    diagnostics.add("debug_file_unreadable", Severity::kError, "debug files could not be read", 1, error.message);
   }
 
   std::shared_ptr<ElfFile> open(const std::string& path) {

@@ -106,6 +106,7 @@ struct ElfFile::Impl {
   std::optional<std::vector<std::byte>> build_id;
   std::optional<DynamicSymbols> dynamic;  // of a file without sections, once symbols() was asked for
   std::shared_ptr<ElfFile> embedded;      // .gnu_debugdata's, once symbols() was asked for
+  bool is_foreign = false;
 };
 
 // The section's bytes as stored: a view of the memory image, or read into the buffer.
@@ -246,6 +247,8 @@ const std::string& ElfFile::section_problem() const { return impl_->headers.sect
 int ElfFile::fd() const { return impl_->source.fd(); }
 std::span<const std::byte> ElfFile::memory() const { return impl_->source.memory(); }
 const struct stat& ElfFile::stat() const { return impl_->source.stat(); }
+void ElfFile::mark_foreign() { impl_->is_foreign = true; }
+bool ElfFile::is_foreign() const { return impl_->is_foreign; }
 
 const Section* ElfFile::find_section(std::string_view name) const {
   bool debug = name.starts_with(".debug_");

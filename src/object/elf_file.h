@@ -98,6 +98,10 @@ class ElfFile {
   std::span<const std::byte> memory() const;      // empty for files
   const struct stat& stat() const;
 
+  // Came over a network: nobody here vouches for it, whoever owns the copy.
+  void mark_foreign();
+  bool is_foreign() const;
+
   ~ElfFile();
 
  private:

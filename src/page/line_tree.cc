@@ -71,8 +71,11 @@ uint32_t LineTree::function_of(analyze::Frame frame) {
   };
   return by_function_.find_or_add(hash, equal, [&] {
     PageFunction& f = functions_.emplace_back();
-    f = {.name = frame.name, .system_name = {}, .module = frame.module, .file = frame.file, .kind = frame.kind,
+    f = {.name = frame.name, .system_name = {}, .module = frame.module, .file = frame.file, .path = {}, .kind = frame.kind,
          .is_named = frame.is_named};
+    if (frame.location.valid())
+      if (const auto mapping = profile_.locations[frame.location.index()].mapping; mapping.valid())
+        f.path = profile_.text(profile_.mappings[mapping.index()].path);
     if (frame.function.valid()) {
       const profile::Function& known = profile_.functions[frame.function.index()];
       f.system_name = profile_.text(known.system_name);

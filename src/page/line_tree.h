@@ -16,6 +16,7 @@ namespace cprof::page {
 
 struct PageFunction {
   std::string_view name, system_name, module, file;
+  std::string_view path;  // of the mapped file; "" unknown
   uint32_t start_line = 0;
   profile::FrameKind kind = profile::FrameKind::kUnknown;
   bool is_named = false;

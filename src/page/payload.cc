@@ -12,6 +12,7 @@
 #include "base/string_table.h"
 #include "page/columns.h"
 #include "page/layout.h"
+#include "page/source_parts.h"
 #include "page/values.h"
 #include "timeline/timeline.h"
 
@@ -54,6 +55,7 @@ class Encoder {
       add_states();
       add_tracks();
     }
+    if (options_.with_source) add_source();
     add_strings();
     return joined(header(keeps_rows));
   }
@@ -96,13 +98,14 @@ class Encoder {
 
   void add_functions() {
     Column &name = columns_.make("funcs.name"), &system = columns_.make("funcs.system_name"), &file = columns_.make("funcs.file"),
-           &module = columns_.make("funcs.module"), &line = columns_.make("funcs.line"), &kind = columns_.make("funcs.kind"),
+           &module = columns_.make("funcs.module"), &path = columns_.make("funcs.path"), &line = columns_.make("funcs.line"), &kind = columns_.make("funcs.kind"),
            &named = columns_.make("funcs.named");
     for (const PageFunction& f : tree_.functions()) {
       name.add(text(f.name));
       system.add(text(f.system_name == f.name ? std::string_view() : f.system_name));
       file.add(text(f.file));
       module.add(text(f.module));
+      path.add(text(f.path == f.module ? std::string_view() : f.path));
       line.add(f.start_line);
       kind.add(static_cast<uint64_t>(f.kind));
       named.add(f.is_named ? 1 : 0);
@@ -230,6 +233,18 @@ class Encoder {
       const auto now = static_cast<int64_t>(since_start(time_of(row)));
       time.add_signed(now - last);
       last = now;
+    }
+  }
+
+  void add_source() {
+    Column &file = columns_.make("source.file"), &first = columns_.make("source.first_line"), &lines = columns_.make("source.text"),
+           &changed = columns_.make("source.changed");
+    source::SourceFiles files(options_.source_roots);
+    for (const SourcePart& part : source_parts(profile_, tree_, values_, files)) {
+      file.add(text(part.file));
+      first.add(part.first_line);
+      lines.add(text(part.text));
+      changed.add(part.is_changed ? 1 : 0);
     }
   }
 

@@ -14,6 +14,8 @@ namespace cprof::page {
 struct PayloadOptions {
   size_t max_nodes = 2'000'000;  // above, the lightest are taken together and the page says so
   size_t max_rows = 5'000'000;   // above, single samples are left out: no timeline, no filter by thread or time
+  bool with_source = false;      // puts the lines of source around what costs into the payload
+  std::vector<std::string> source_roots = {};
 };
 
 // What the page's function numbers stand for.

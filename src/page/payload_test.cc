@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "profile/builder.h"
 #include "profile/validate.h"
 
@@ -135,6 +136,38 @@ TEST(PagePayload, FiftyThousandFramesDeep) {
   const Decoded page(encode_payload(p.b.take()));
   EXPECT_EQ(page.columns.at("tree.func").size(), 50'000u);
   EXPECT_EQ(page.columns.at("tree.self.0").back(), 1);
+}
+
+TEST(PagePayload, ModulesHaveTheirPaths) {
+  Program p;
+  p.b.add_aggregate({.site = p.stack({p.at("main", 5)}), .metric = p.clock, .value = 1});
+  const Decoded page(encode_payload(p.b.take()));
+  EXPECT_EQ(page.text(page.columns.at("funcs.module")[0]), "app");
+  EXPECT_EQ(page.text(page.columns.at("funcs.path")[0]), "/usr/bin/app");
+}
+
+TEST(PagePayload, SourceTravelsAlongWhenItIsAskedFor) {
+  const auto file = TemporaryFile::create();
+  ASSERT_TRUE(file);
+  std::string text;
+  for (int line = 1; line <= 200; ++line) text += "line " + std::to_string(line) + "\n";
+  ASSERT_TRUE(write_fully(file->fd(), std::as_bytes(std::span(text)), file->path()));
+  Program p;
+  auto at = [&](std::string_view name, uint32_t start, uint32_t line) {
+    const profile::Line lines[] = {{.function = p.b.function({.name = p.b.intern(name), .file = p.b.intern(file->path()), .start_line = start}), .line = line}};
+    return p.b.named_location(p.app, profile::FrameKind::kUser, lines);
+  };
+  p.b.add_aggregate({.site = p.stack({at("hot", 50, 60)}), .metric = p.clock, .value = 9000});
+  p.b.add_aggregate({.site = p.stack({at("next", 70, 80)}), .metric = p.clock, .value = 999});
+  p.b.add_aggregate({.site = p.stack({at("cold", 150, 150)}), .metric = p.clock, .value = 1});
+  const profile::Profile profile = p.b.take();
+  EXPECT_FALSE(Decoded(encode_payload(profile)).columns.contains("source.file"));
+  const Decoded page(encode_payload(profile, {.with_source = true}));
+  ASSERT_EQ(page.columns.at("source.first_line"), (std::vector<int64_t>{38})) << "what touches is one part; what costs nearly nothing is left out";
+  EXPECT_EQ(page.text(page.columns.at("source.file")[0]), file->path());
+  const std::string part = page.text(page.columns.at("source.text")[0]);
+  EXPECT_TRUE(part.starts_with("line 38\n"));
+  EXPECT_TRUE(part.ends_with("line 92\n"));
 }
 
 TEST(PagePayload, NothingIsAlsoAPage) {

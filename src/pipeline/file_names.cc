@@ -38,14 +38,19 @@ std::string_view name_of(symbolize::Miss miss) {
 void name_addresses(const NamedFile& file, std::span<const uint64_t> svmas, symbolize::Demangler& demangler,
                     Diagnostics& diagnostics, const std::function<void(size_t, const symbolize::Symbolized&)>& on_name) {
   symbolize::ModuleSymbols symbols(file.elf, file.debug, demangler, file.inline_frames);
-  if (!file.elf || !symbolize::needs_sandbox(*file.elf)) {
+  name_addresses(symbols, file, svmas, diagnostics, on_name);
+}
+
+void name_addresses(symbolize::ModuleSymbols& symbols, const NamedFile& file, std::span<const uint64_t> svmas, Diagnostics& diagnostics,
+                    const std::function<void(size_t, const symbolize::Symbolized&)>& on_name) {
+  if (!symbolize::needs_sandbox(file.elf.get(), file.debug.get())) {
     for (size_t i = 0; i < svmas.size(); i++) on_name(i, symbols.find(svmas[i], diagnostics));
     return;
   }
-  auto batch = symbolize::find_in_sandbox(symbols, svmas);
+  auto batch = symbolize::find_in_sandbox(symbols, svmas, diagnostics);
   if (!batch) {
     diagnostics.add("symbol_reader_failed", Severity::kError,
-                    "files of other users whose symbols could not be read: their frames have no names", 1,
+                    "files of other users or servers whose symbols could not be read: their frames have no names", 1,
                     fmt::format("{}: {}", file.path, batch.error().message));
     return;
   }

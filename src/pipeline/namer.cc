@@ -5,29 +5,15 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/file.h"
-#include "object/process_files.h"
 #include "pipeline/file_names.h"
 #include "pipeline/kernel_names.h"
 
 namespace cprof::pipeline {
 namespace {
 
-constexpr size_t kMaxPerfMapBytes = 512u << 20;
-
 // The call is before a return address.
 uint64_t lookup_address(const profile::Location& location) {
   return location.file_address - (location.is_return_address ? 1 : 0);
-}
-
-Result<std::string> read_perf_map(int32_t pid) {
-  int32_t pid_inside = pid;
-  if (auto status = object::read_status(pid, pid); status && status->pid_in_namespace) pid_inside = status->pid_in_namespace;
-  auto inside = object::open_in_root(pid, fmt::format("/tmp/perf-{}.map", pid_inside));
-  std::string outside_path = fmt::format("/tmp/perf-{}.map", pid);
-  Fd fd = inside ? std::move(*inside) : TRY(open_read(outside_path));
-  auto bytes = TRY(read_all(fd.get(), kMaxPerfMapBytes, outside_path));
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 }  // namespace
@@ -131,8 +117,7 @@ void Namer::name_kernel(profile::LocationId id, const object::KernelSymbols& sym
 void Namer::name_jit(profile::LocationId id) {
   const profile::Location& location = builder_.profile().locations[id.index()];
   int32_t pid = interner_.origin(id).pid;
-  const symbolize::PerfMap* map = perf_map(pid);
-  auto entry = map ? map->find(lookup_address(location)) : std::nullopt;
+  auto entry = modules_.surroundings().same_machine ? perf_maps_.find(pid, lookup_address(location)) : std::nullopt;
   if (!entry) {
     diagnostics_.add("unnamed_jit", Severity::kNotice,
                      "frames without a name in generated code: start the program with its perf-map option "
@@ -141,13 +126,6 @@ void Namer::name_jit(profile::LocationId id) {
   }
   builder_.profile().mappings[location.mapping.index()].path = builder_.intern(fmt::format("/tmp/perf-{}.map", pid));
   set_name(id, demangler_.demangle(entry->name), entry->start);
-}
-
-const symbolize::PerfMap* Namer::perf_map(int32_t pid) {
-  auto [it, is_new] = perf_maps_.try_emplace(pid);
-  if (is_new && modules_.surroundings().same_machine)
-    if (auto text = read_perf_map(pid)) it->second = std::make_unique<symbolize::PerfMap>(symbolize::PerfMap::parse(*text));
-  return it->second.get();
 }
 
 }  // namespace cprof::pipeline

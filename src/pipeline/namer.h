@@ -2,9 +2,7 @@
 // the perf maps of JIT compilers. A location that stays unnamed keeps its function's start, and the reason is counted.
 #pragma once
 
-#include <map>
-#include <memory>
-
+#include "pipeline/perf_maps.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/stack_interner.h"
 
@@ -26,7 +24,6 @@ class Namer {
   void name_jit(profile::LocationId id);
   void set_lines(profile::LocationId id, const symbolize::Symbolized& symbolized);
   void set_name(profile::LocationId id, std::string_view name, uint64_t function_start);
-  const symbolize::PerfMap* perf_map(int32_t pid);
 
   const Options& options_;
   profile::ProfileBuilder& builder_;
@@ -34,7 +31,7 @@ class Namer {
   StackInterner& interner_;
   Diagnostics& diagnostics_;
   symbolize::Demangler demangler_;
-  std::map<int32_t, std::unique_ptr<symbolize::PerfMap>> perf_maps_;  // null: none
+  PerfMaps perf_maps_;
   std::vector<profile::Line> lines_;
 };
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/diagnostics.h"
+#include "base/number_map.h"
 #include "profile/profile.h"
 #include "space/tracker.h"
 
@@ -63,7 +64,7 @@ class StackDefs {
 
   Diagnostics& diagnostics_;
   size_t most_, size_ = 0;
-  std::unordered_map<uint32_t, std::unordered_map<uint64_t, Defined>> by_process_;
+  std::unordered_map<uint32_t, NumberMap<uint64_t, Defined>> by_process_;
   std::deque<Ended> ended_;
 };
 

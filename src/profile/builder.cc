@@ -9,11 +9,9 @@
 namespace cprof::profile {
 namespace {
 
-constexpr uint64_t kSeed = 0x6a09e667f3bcc909ull;
-
 template <typename... Values>
 uint64_t hash_of(Values... values) {
-  uint64_t hash = kSeed;
+  uint64_t hash = hash_seed();
   ((hash = hash_join(hash, static_cast<uint64_t>(values))), ...);
   return hash;
 }
@@ -32,6 +30,16 @@ bool same_line(const Line& a, const Line& b) {
 
 bool same_label(const Label& a, const Label& b) {
   return a.key == b.key && a.text == b.text && a.number == b.number && a.unit == b.unit && a.is_number == b.is_number;
+}
+
+uint64_t hash_labels(std::span<const Label> labels) {
+  uint64_t hash = hash_of(labels.size());
+  for (const Label& label : labels) {
+    hash = hash_join(hash, uint64_t{label.key.value} << 32 | label.text.value);
+    hash = hash_join(hash, static_cast<uint64_t>(label.number));
+    hash = hash_join(hash, uint64_t{label.unit.value} << 1 | label.is_number);
+  }
+  return hash;
 }
 
 void note_lines(Profile& profile, MappingId id, std::span<const Line> lines) {
@@ -159,7 +167,8 @@ void ProfileBuilder::set_lines(LocationId id, std::span<const Line> innermost_fi
 
 CallSiteId ProfileBuilder::site(CallSiteId parent, LocationId location) {
   auto& rows = profile_.sites;
-  return CallSiteId(sites_.find_or_add(parent.value, location.value, [&] {
+  auto is_child = [&](uint32_t row) { return rows[row].parent == parent && rows[row].location == location; };
+  return CallSiteId(sites_.find_or_add(parent.value, location.value, rows.size(), is_child, [&] {
     rows.push_back({parent, location, parent.valid() ? rows[parent.index()].depth + 1 : 0});
     return static_cast<uint32_t>(rows.size() - 1);
   }));
@@ -199,23 +208,30 @@ CallSiteId ProfileBuilder::new_stack(std::span<const LocationId> root_first) {
   return at;
 }
 
+bool ProfileBuilder::is_label_set(uint32_t row, std::span<const Label> labels) const {
+  const auto [first, count] = profile_.label_sets[row];
+  return std::ranges::equal(std::span(profile_.labels).subspan(first, count), labels, same_label);
+}
+
+uint32_t ProfileBuilder::add_label_set(std::span<const Label> labels) {
+  profile_.label_sets.emplace_back(profile_.labels.size(), labels.size());
+  profile_.labels.insert(profile_.labels.end(), labels.begin(), labels.end());
+  return static_cast<uint32_t>(profile_.label_sets.size() - 1);
+}
+
 LabelSetId ProfileBuilder::label_set(std::span<const Label> labels) {
   if (labels.empty()) return {};
-  uint64_t hash = hash_of(labels.size());
-  for (const Label& label : labels) {
-    hash = hash_join(hash, uint64_t{label.key.value} << 32 | label.text.value);
-    hash = hash_join(hash, static_cast<uint64_t>(label.number));
-    hash = hash_join(hash, uint64_t{label.unit.value} << 1 | label.is_number);
-  }
-  auto equal = [&](uint32_t row) {
-    const auto [first, count] = profile_.label_sets[row];
-    return std::ranges::equal(std::span(profile_.labels).subspan(first, count), labels, same_label);
-  };
-  return LabelSetId(label_sets_.find_or_add(hash, equal, [&] {
-    profile_.label_sets.emplace_back(profile_.labels.size(), labels.size());
-    profile_.labels.insert(profile_.labels.end(), labels.begin(), labels.end());
-    return static_cast<uint32_t>(profile_.label_sets.size() - 1);
-  }));
+  auto equal = [&](uint32_t row) { return is_label_set(row, labels); };
+  return LabelSetId(label_sets_.find_or_add(hash_labels(labels), equal, [&] { return add_label_set(labels); }));
+}
+
+LabelSetId ProfileBuilder::recent_label_set(std::span<const Label> labels) {
+  constexpr size_t kRecent = 4096;
+  if (labels.empty()) return {};
+  recent_label_sets_.resize(kRecent);
+  LabelSetId& slot = recent_label_sets_[hash_labels(labels) % kRecent];
+  if (!slot.valid() || !is_label_set(slot.value, labels)) slot = LabelSetId(add_label_set(labels));
+  return slot;
 }
 
 void ProfileBuilder::add_aggregate(const Aggregate& aggregate) {

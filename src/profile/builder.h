@@ -45,6 +45,9 @@ class ProfileBuilder {
   CallSiteId stack(std::span<const LocationId> root_first);
 
   LabelSetId label_set(std::span<const Label> labels);  // interned; invalid when empty
+  // The same, looked for among the newest only: for slices and marks, whose labels hardly ever come again, and of which
+  // nobody asks whether two are one row.
+  LabelSetId recent_label_set(std::span<const Label> labels);
 
   void add_sample(const Sample& sample) { profile_.samples.push_back(sample); }
   // Sums into an existing row of equal (site, metric, labels, thread, end); a sum that leaves int64 stays at its limit and
@@ -55,13 +58,16 @@ class ProfileBuilder {
 
  private:
   uint32_t attach_lines(Location& location, std::span<const Line> lines);
+  bool is_label_set(uint32_t row, std::span<const Label> labels) const;
+  uint32_t add_label_set(std::span<const Label> labels);
   bool is_stack(CallSiteId leaf, std::span<const LocationId> root_first) const;
   CallSiteId new_stack(std::span<const LocationId> root_first);
   void give_addresses();
 
   Profile profile_;
   RowIndex mappings_, functions_, locations_, named_locations_, label_sets_, aggregates_, stacks_;
-  PairIndex sites_;
+  ChildIndex sites_;
+  std::vector<LabelSetId> recent_label_sets_;  // by hash
   std::vector<LocationId> named_;       // those that take() gives an address
   std::vector<LocationId> last_stack_;  // the newest of stacks_, root first,
   std::vector<CallSiteId> last_sites_;  // and its sites

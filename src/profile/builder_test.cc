@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
 #include <set>
 
 #include "profile/validate.h"
@@ -49,6 +51,39 @@ TEST(Builder, LocationsDifferByEachPartOfTheirKey) {
                            b.location(other_mapping)};
   EXPECT_EQ(ids.size(), 4u);
   EXPECT_EQ(b.location(same), b.location(base));
+}
+
+// Against a plain map: rows right behind their parent take another way than the others.
+TEST(Builder, EverySiteIsMadeOnceWhateverTheOrder) {
+  ProfileBuilder b;
+  std::map<std::pair<CallSiteId, LocationId>, CallSiteId> known;
+  std::vector<CallSiteId> sites{CallSiteId()};
+  std::minstd_rand random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    const CallSiteId parent = i % 3 ? sites.back() : sites[random() % sites.size()];
+    const LocationId location(size_t{random() % 40});
+    const size_t before = b.profile().sites.size();
+    const CallSiteId site = b.site(parent, location);
+    const auto [it, is_new] = known.try_emplace({parent, location}, site);
+    ASSERT_EQ(it->second, site);
+    ASSERT_EQ(is_new, b.profile().sites.size() > before);
+    ASSERT_EQ(b.profile().sites[site.index()].parent, parent);
+    ASSERT_EQ(b.profile().sites[site.index()].location, location);
+    if (sites.size() < 2000) sites.push_back(site);
+  }
+}
+
+TEST(Builder, RecentLabelSetsAreFoundWhileTheyAreRecent) {
+  ProfileBuilder b;
+  const auto set = [&](int64_t number) {
+    const Label label{.key = b.intern("id"), .number = number, .is_number = true};
+    return b.recent_label_set({&label, 1});
+  };
+  const LabelSetId first = set(1);
+  EXPECT_EQ(set(1), first);
+  EXPECT_NE(set(2), first);
+  EXPECT_FALSE(b.recent_label_set({}).valid());
+  for (int64_t i = 0; i < 100'000; ++i) EXPECT_EQ(b.profile().labels_of(set(i))[0].number, i);
 }
 
 TEST(Builder, SetLinesNamesALocationAndCanRenameIt) {

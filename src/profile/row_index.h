@@ -6,12 +6,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/number_map.h"
+
 namespace cprof::profile {
 
-// Joins one more 64-bit value to a running hash.
-constexpr uint64_t hash_join(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * 0x9fb21c651e98df25ull;
-  return hash ^ (hash >> 32);
+using cprof::hash_join;
+
+// What hashes of rows begin with: random bits of this run, since files choose what the rows hold.
+inline uint64_t hash_seed() {
+  static const uint64_t seed = TextHasher::seed();
+  return seed;
 }
 
 // Rows found by a hash and an equality that the caller gives.
@@ -23,7 +27,7 @@ class RowIndex {
   template <typename Equal>
   uint32_t find(uint64_t hash, Equal&& equal) const {
     if (slots_.empty()) return kNone;
-    const auto tag = static_cast<uint32_t>(hash ^ (hash >> 32));
+    const auto tag = static_cast<uint32_t>(hash);
     size_t at = tag & (slots_.size() - 1);
     for (; slots_[at].row != kEmpty; at = (at + 1) & (slots_.size() - 1))
       if (slots_[at].tag == tag && equal(slots_[at].row)) return slots_[at].row;
@@ -34,7 +38,7 @@ class RowIndex {
   template <typename Equal, typename Make>
   uint32_t find_or_add(uint64_t hash, Equal&& equal, Make&& make) {
     if ((count_ + 1) * 8 > slots_.size() * 5) grow();
-    const auto tag = static_cast<uint32_t>(hash ^ (hash >> 32));
+    const auto tag = static_cast<uint32_t>(hash);
     size_t at = tag & (slots_.size() - 1);
     for (; slots_[at].row != kEmpty; at = (at + 1) & (slots_.size() - 1))
       if (slots_[at].tag == tag && equal(slots_[at].row)) return slots_[at].row;
@@ -89,9 +93,9 @@ class PairIndex {
     uint32_t row = kEmpty;
   };
 
-  static Slot& probe(std::vector<Slot>& slots, uint32_t first, uint32_t second) {
+  Slot& probe(std::vector<Slot>& slots, uint32_t first, uint32_t second) const {
     const uint64_t key = uint64_t{first} << 32 | second;
-    size_t at = hash_join(0x2545f4914f6cdd1dull, key) & (slots.size() - 1);
+    size_t at = hash_join(seed_, key) & (slots.size() - 1);
     while (slots[at].row != kEmpty && (slots[at].first != first || slots[at].second != second))
       at = (at + 1) & (slots.size() - 1);
     return slots[at];
@@ -104,8 +108,28 @@ class PairIndex {
     slots_ = std::move(larger);
   }
 
+  uint64_t seed_ = hash_seed();
   std::vector<Slot> slots_;
   size_t count_ = 0;
+};
+
+// The rows of a tree by (parent, key), where a row comes behind its parent. A row that was added right behind its parent
+// is found there and takes no slot: so the tail of a new path, most rows of every import, costs no look-up and no memory.
+class ChildIndex {
+ public:
+  // parent: kRoot for none. rows: how many there are. is_child(row): has that parent and key. make(): adds one at the end.
+  static constexpr uint32_t kRoot = 0xffffffff;
+
+  template <typename IsChild, typename Make>
+  uint32_t find_or_add(uint32_t parent, uint32_t key, size_t rows, IsChild&& is_child, Make&& make) {
+    const uint32_t behind = parent + 1;  // of kRoot: the first row
+    if (behind == rows) return make();
+    if (is_child(behind)) return behind;
+    return pairs_.find_or_add(parent, key, make);
+  }
+
+ private:
+  PairIndex pairs_;
 };
 
 }  // namespace cprof::profile

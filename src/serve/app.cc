@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/file.h"
 #include "format/format.h"
 #include "page/embedded_page.h"
 #include "serve/function_code.h"
 #include "serve/json_rows.h"
+#include "serve/sample.h"
 #include "symbolize/symbolizer.h"
 
 namespace cprof::serve {
@@ -19,12 +23,13 @@ using nlohmann::json;
 namespace {
 
 constexpr store::QueryLimits kSqlLimits{.rows = 10'000, .seconds = 30};
+constexpr std::chrono::milliseconds kBetweenLooks(50);
 
 // Formats are written to a file, then read: the name is needed in between only.
-Result<Fd> exported(const profile::Profile& profile, const format::FormatInfo& info) {
+Result<Fd> exported(const profile::Profile& profile, const format::FormatInfo& info, const format::WriteOptions& options) {
   const TemporaryFile file = TRY(TemporaryFile::create());
   OutputFile out = TRY(OutputFile::create(file.path()));
-  TRY(info.write(profile, out, {}));
+  TRY(info.write(profile, out, options));
   TRY(out.commit());
   return open_read(file.path());
 }
@@ -46,6 +51,24 @@ std::string download_name(std::string_view name, std::string_view ending) {
   return fmt::format("{}.{}", stem.empty() ? "profile" : stem, ending);
 }
 
+bool is_gone(const Request& request) { return request.is_gone && request.is_gone(); }
+
+// Ends the statement that runs when nobody waits for its rows any more: a page that cancels, or was closed.
+class Watch {
+ public:
+  Watch(const Request& request, store::QuerySession& sql)
+      : thread_([&request, &sql](const std::stop_token& stop) {
+          std::mutex mutex;
+          std::condition_variable_any never;
+          std::unique_lock lock(mutex);
+          while (!never.wait_for(lock, stop, kBetweenLooks, [&] { return stop.stop_requested(); }))
+            if (is_gone(request)) sql.interrupt();
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
 }  // namespace
 
 struct App::Call {
@@ -54,19 +77,27 @@ struct App::Call {
   std::string rest;  // below the token
 };
 
-Result<void> App::open(const std::string& path, const std::string& name) { return open_as(path, name, options_.load); }
+Result<void> App::open(const std::string& path, const std::string& name) {
+  TRY(open_as(path, name, options_.load));
+  return {};
+}
 
-Result<void> App::open_as(const std::string& path, const std::string& name, const load::Options& options) {
-  profile::Profile profile = TRY(load::load_profile(path, options));
+Result<size_t> App::open_as(const std::string& path, const std::string& name, const load::Options& options) {
+  const std::lock_guard lock(load_lock_);
+  return add(TRY(load::load_profile(path, options)), name);
+}
+
+Result<size_t> App::add(profile::Profile profile, const std::string& name) {
   profile.run.source = name;
   auto demangler = std::make_shared<symbolize::Demangler>(symbolize::DemangleStyle::kFull);
-  auto opened = std::make_unique<Opened>();
+  auto opened = std::make_shared<Opened>();
+  opened->name = name;
   opened->sql = TRY(store::QuerySession::create([demangler](std::string_view text) { return std::string(demangler->demangle(text)); }));
   opened->payload = TRY(page::pack_payload(page::encode_payload(profile, {}, &opened->functions)));
   opened->profile = &opened->sql->add_profile(std::move(profile), name);
+  const std::lock_guard lock(files_lock_);
   opened_.push_back(std::move(opened));
-  names_.push_back(name);
-  return {};
+  return opened_.size() - 1;
 }
 
 std::optional<Answer> App::refusal(const Request& request) const {
@@ -82,8 +113,9 @@ App::Route App::route_of(std::string_view method, std::string_view path) {
     Route route;
   } kRoutes[] = {
       {"GET", "/", &App::page},           {"GET", "/api/files", &App::files},   {"GET", "/api/profile", &App::profile},
-      {"POST", "/api/open", &App::upload}, {"GET", "/api/export", &App::run_export}, {"POST", "/api/sql", &App::sql},
-      {"GET", "/api/source", &App::source}, {"GET", "/api/disasm", &App::instructions},
+      {"POST", "/api/open", &App::upload},  {"POST", "/api/sample", &App::sample},  {"GET", "/api/export", &App::run_export},
+      {"POST", "/api/sql", &App::sql},      {"GET", "/api/tables", &App::tables},   {"GET", "/api/source", &App::source},
+      {"GET", "/api/disasm", &App::instructions},
   };
   for (const auto& row : kRoutes)
     if (row.method == method && row.path == path) return row.route;
@@ -99,9 +131,14 @@ Answer App::handle(const Request& request) {
   return route ? (this->*route)(call) : failed(404, "not found\n");
 }
 
-App::Opened* App::file_of(const Target& target) {
+std::shared_ptr<App::Opened> App::file_of(const Target& target) {
   const auto number = target.number("f");
-  return number && *number < opened_.size() ? opened_[*number].get() : nullptr;
+  return number ? file_at(*number) : nullptr;
+}
+
+std::shared_ptr<App::Opened> App::file_at(uint64_t number) {
+  const std::lock_guard lock(files_lock_);
+  return number < opened_.size() ? opened_[number] : nullptr;
 }
 
 Answer App::page(const Call&) {
@@ -116,12 +153,13 @@ Answer App::page(const Call&) {
 
 Answer App::files(const Call&) {
   json list = json::array();
-  for (const std::string& name : names_) list.push_back({{"name", name}});
+  const std::lock_guard lock(files_lock_);
+  for (const auto& file : opened_) list.push_back({{"name", file->name}});
   return json_answer(list);
 }
 
 Answer App::profile(const Call& call) {
-  const Opened* file = file_of(call.target);
+  const auto file = file_of(call.target);
   if (!file) return failed(404, "no such file\n");
   Answer answer;
   answer.content_type = "application/octet-stream";
@@ -134,26 +172,35 @@ Answer App::upload(const Call& call) {
   if (name.empty()) name = "upload";
   load::Options options = options_.load;
   options.format_name.clear();  // that was said of the files at the start
-  if (auto opened = open_as(call.request.body_path, name, options); !opened) {
+  const auto opened = open_as(call.request.body_path, name, options);
+  if (!opened) {
     // The message names the temporary file; people know theirs.
     std::string text = opened.error().message;
     for (size_t at; (at = text.find(call.request.body_path)) != std::string::npos;) text.replace(at, call.request.body_path.size(), name);
     return failed(422, text + "\n");
   }
-  return json_answer({{"index", opened_.size() - 1}});
+  return json_answer({{"index", *opened}});
+}
+
+Answer App::sample(const Call&) {
+  const auto opened = add(sample_profile(), "sample");
+  return opened ? json_answer({{"index", *opened}}) : failed(500, opened.error().message + "\n");
 }
 
 Answer App::run_export(const Call& call) {
-  const Opened* file = file_of(call.target);
+  const auto file = file_of(call.target);
   const std::string_view ending = call.target.parameter("format");
   const format::FormatInfo* info = format::find_by_path(fmt::format("x.{}", ending));
   if (!file || !info || !info->write) return failed(404, "no such file or format\n");
-  auto body = exported(*file->profile, *info);
+  format::WriteOptions write_options;
+  write_options.with_source = call.target.parameter("source") == "1";
+  write_options.source_roots = options_.source_roots;
+  auto body = exported(*file->profile, *info, write_options);
   if (!body) return failed(500, body.error().message + "\n");
   Answer answer;
   answer.content_type = "application/octet-stream";
   answer.body_file = std::move(*body);
-  answer.download_name = download_name(names_[*call.target.number("f")], ending);
+  answer.download_name = download_name(file->name, ending);
   return answer;
 }
 
@@ -161,26 +208,45 @@ Answer App::sql(const Call& call) {
   const json asked = json::parse(call.request.body, nullptr, false);
   if (!asked.is_object() || !asked.contains("f") || !asked["f"].is_number_unsigned() || !asked.contains("sql") || !asked["sql"].is_string())
     return failed(400, "needs {\"f\": NUMBER, \"sql\": TEXT}\n");
-  const auto number = asked["f"].get<uint64_t>();
-  if (number >= opened_.size()) return failed(404, "no such file\n");
+  const auto file = file_at(asked["f"].get<uint64_t>());
+  if (!file) return failed(404, "no such file\n");
+  while (!file->sql_lock.try_lock_for(kBetweenLooks))
+    if (is_gone(call.request)) return failed(499, "given up\n");
+  const std::lock_guard lock(file->sql_lock, std::adopt_lock);
+  const Watch watch(call.request, *file->sql);
   JsonRows rows;
-  if (auto done = opened_[number]->sql->run(asked["sql"].get<std::string>(), kSqlLimits, rows); !done)
+  if (auto done = file->sql->run(asked["sql"].get<std::string>(), kSqlLimits, rows); !done)
     return failed(422, done.error().message + "\n");
   return json_answer(rows.take());
 }
 
+Answer App::tables(const Call& call) {
+  const auto file = file_of(call.target);
+  if (!file) return failed(404, "no such file\n");
+  const std::lock_guard lock(file->sql_lock);
+  json list = json::array();
+  for (const std::string& table : file->sql->tables()) {
+    json columns = json::array();
+    for (const auto& [name, type] : file->sql->columns(table)) columns.push_back({name, type});
+    list.push_back({{"name", table}, {"columns", std::move(columns)}});
+  }
+  return json_answer(list);
+}
+
 Answer App::source(const Call& call) {
-  const Opened* file = file_of(call.target);
+  const auto file = file_of(call.target);
   const auto function = call.target.number("func");
   if (!file || !function || *function >= file->functions.size()) return failed(404, "no such function\n");
+  const std::lock_guard lock(code_lock_);
   auto text = function_source(*file->profile, file->functions[*function], sources_);
   return text ? json_answer(*text) : failed(404, text.error().message + "\n");
 }
 
 Answer App::instructions(const Call& call) {
-  const Opened* file = file_of(call.target);
+  const auto file = file_of(call.target);
   const auto function = call.target.number("func"), metric = call.target.number("metric");
   if (!file || !function || *function >= file->functions.size()) return failed(404, "no such function\n");
+  const std::lock_guard lock(code_lock_);
   auto code = function_code(*file->profile, file->functions[*function], metric.value_or(0));
   return code ? json_answer(*code) : failed(404, code.error().message + "\n");
 }

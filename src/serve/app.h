@@ -1,8 +1,9 @@
 // What the page may ask cprof for: profiles, uploads, SQL, source, instructions, exports. docs/page-api.md. Knows nothing of
-// sockets; one call at a time.
+// sockets. Calls may come from many threads: only SQL on one file, and the reading of new ones, wait for each other.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,11 @@ class App {
   const std::string& token() const { return gate_.token(); }
 
  private:
+  // Never changed once it is in the list, but for what SQL does inside its session.
   struct Opened {
+    std::string name;
     std::unique_ptr<store::QuerySession> sql;  // owns the profile
+    std::timed_mutex sql_lock;                 // one statement at a time
     const profile::Profile* profile = nullptr;
     std::string payload;                       // packed, as it travels
     std::vector<page::FunctionKey> functions;  // by the page's function number
@@ -46,23 +50,29 @@ class App {
   struct Call;
   using Route = Answer (App::*)(const Call&);
 
-  Result<void> open_as(const std::string& path, const std::string& name, const load::Options& options);
+  Result<size_t> open_as(const std::string& path, const std::string& name, const load::Options& options);
+  Result<size_t> add(profile::Profile profile, const std::string& name);
   static Route route_of(std::string_view method, std::string_view path);
-  Opened* file_of(const Target& target);
+  std::shared_ptr<Opened> file_of(const Target& target);
+  std::shared_ptr<Opened> file_at(uint64_t number);
   Answer page(const Call&);
   Answer files(const Call&);
   Answer profile(const Call&);
   Answer upload(const Call&);
+  Answer sample(const Call&);
   Answer run_export(const Call&);
   Answer sql(const Call&);
+  Answer tables(const Call&);
   Answer source(const Call&);
   Answer instructions(const Call&);
 
   Gate gate_;
   AppOptions options_;
+  std::mutex code_lock_;  // of what reads sources and binaries
   source::SourceFiles sources_;
-  std::vector<std::string> names_;
-  std::vector<std::unique_ptr<Opened>> opened_;
+  std::mutex load_lock_;  // one file is read at a time
+  std::mutex files_lock_;
+  std::vector<std::shared_ptr<Opened>> opened_;
 };
 
 }  // namespace cprof::serve

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@ struct Request {
   std::string fetch_site;   // Sec-Fetch-Site; "" none
   std::string body;         // of small requests
   std::string body_path;    // where the body of an upload lies; removed by whoever made it
+  std::function<bool()> is_gone;  // whether who asked does not wait any more; empty: not known
 };
 
 struct Answer {

@@ -1,5 +1,5 @@
-// One thread accepts, one a connection reads and writes; the handler is behind a lock, since SQL and the profiles are not made
-// for two at once. Bodies of uploads go to a file as they come, so memory does not follow what is sent.
+// One thread accepts, one a connection reads, handles and writes. Bodies of uploads go to a file as they come, so memory does
+// not follow what is sent.
 #include "serve/server.h"
 
 #include <fcntl.h>
@@ -141,12 +141,15 @@ class BeastServer final : public Server {
     std::optional<TemporaryFile> upload;  // its body on disk, gone with the request
     if (auto refused = read_body(socket, buffer, parser, request, upload)) return answer(socket, *refused, false);
     const bool goes_on = head.keep_alive();
-    Answer said;
-    {
-      const std::lock_guard lock(handler_lock_);
-      said = handler_(request);
-    }
-    return answer(socket, said, goes_on) && goes_on;
+    request.is_gone = [fd = socket.native_handle()] { return is_gone(fd); };
+    return answer(socket, handler_(request), goes_on) && goes_on;
+  }
+
+  // A browser that gives up closes the connection: that is its only way to say so.
+  static bool is_gone(int fd) {
+    char byte = 0;
+    const ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
   }
 
   std::string too_large() const { return fmt::format("more than {} bytes; cprof view FILE reads it from the disk\n", options_.max_upload_bytes); }
@@ -216,7 +219,7 @@ class BeastServer final : public Server {
   uint16_t port_ = 0;
   std::atomic<bool> is_stopped_ = false;
   std::atomic<int> connections_ = 0;
-  std::mutex handler_lock_, sockets_lock_;
+  std::mutex sockets_lock_;
   std::vector<int> sockets_;
 };
 

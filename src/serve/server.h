@@ -22,7 +22,7 @@ struct ServerOptions {
 
 class Server {
  public:
-  // Called by one thread at a time.
+  // Called by as many threads at once as there are connections.
   using Handler = std::function<Answer(const Request&)>;
 
   // Listens on 127.0.0.1 and, where the machine has it, ::1.

@@ -11,6 +11,7 @@
 #include "session/collectors.h"
 #include "session/limits.h"
 #include "session/stop_signals.h"
+#include "session/truncation_feedback.h"
 
 namespace cprof::session {
 namespace {
@@ -53,30 +54,6 @@ class CostMeter {
  private:
   bool is_of_parts_;
   uint64_t cpu_before_ = own_cpu_ns(), start_ns_ = now_ns(), cpu_ns_ = 0, end_ns_ = 0;
-};
-
-// Tells the collector how many stacks its snapshots cut, or nearly cut, so that it takes larger ones in time: of the last
-// second, but as soon as there are too many of them for a whole second.
-class TruncationFeedback {
- public:
-  explicit TruncationFeedback(uint64_t samples_per_second) : samples_per_second_(samples_per_second) {}
-
-  void tell(RunningCollector& collector, const pipeline::Pipeline& pipeline, uint64_t time_ns) {
-    auto counts = pipeline.stack_counts();
-    uint64_t truncated = counts.truncated + counts.nearly_cut - last_.truncated - last_.nearly_cut;
-    uint64_t unwound = counts.unwound - last_.unwound;
-    bool is_over = time_ns >= next_ns_;
-    if (!is_over && truncated == 0) return;
-    collector.note_truncated(truncated, is_over ? unwound : std::max(unwound, samples_per_second_));
-    if (!is_over) return;
-    next_ns_ = time_ns + kSecondNs;
-    last_ = counts;
-  }
-
- private:
-  uint64_t samples_per_second_;
-  pipeline::Pipeline::StackCounts last_;
-  uint64_t next_ns_ = 0;
 };
 
 Result<void> run(RunningCollector& collector, pipeline::Pipeline& pipeline, const RecordOptions& options, Limits& limits,

@@ -102,11 +102,11 @@ Result<std::vector<CodeLine>> code_of(std::shared_ptr<object::ElfFile> file, std
   }
   symbolize::Demangler demangler(style);
   symbolize::ModuleSymbols symbols(file, debug, demangler);
-  if (!symbolize::needs_sandbox(*file)) {
+  if (!symbolize::needs_sandbox(file.get(), debug.get())) {
     for (size_t i = 0; i < lines.size(); ++i) take_places(lines[i], symbols.find(addresses[i], diagnostics));
     return lines;
   }
-  const auto batch = TRY(symbolize::find_in_sandbox(symbols, addresses));
+  const auto batch = TRY(symbolize::find_in_sandbox(symbols, addresses, diagnostics));
   for (size_t i = 0; i < lines.size(); ++i) take_places(lines[i], batch.results[i]);
   return lines;
 }

@@ -8,9 +8,9 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "base/number_map.h"
 #include "event/event.h"
 
 namespace cprof::space {
@@ -65,7 +65,7 @@ struct Process {
   uint64_t start_ns = 0, end_ns = 0;  // end 0: alive
   AddressMap maps;
   AddressMap image_before_exec;       // a sample inside execve still has the old image's registers
-  std::unordered_map<int32_t, std::unique_ptr<Thread>> threads;  // living and ended ones
+  NumberMap<int32_t, std::unique_ptr<Thread>> threads;  // living and ended ones
   std::vector<std::unique_ptr<Thread>> reused_threads;           // ended, their tid was given to another thread
   size_t living_threads = 0;
   int32_t access_tid = 0;             // the pipeline's: a thread that lives, whose /proc entry shows what the process sees
@@ -94,7 +94,7 @@ class Tracker {
   Thread& add_thread(Process& process, int32_t tid, uint64_t time_ns);
 
   std::vector<std::unique_ptr<Process>> all_;
-  std::unordered_map<int32_t, Process*> current_;
+  NumberMap<int32_t, Process*> current_;
   uint32_t next_serial_ = 0;
   AddressMap kernel_;
 };

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kFrames = R"(SELECT l.id,
   ifnull((SELECT text FROM cprof_string WHERE id = (SELECT name_id FROM cprof_function WHERE id =
     (SELECT function_id FROM cprof_line WHERE l.line_count > 0 AND id = l.first_line))), '[unknown]'),
-  l.mapping_id,
+  ifnull(l.mapping_id, 4294967295),
   ifnull((SELECT l.address - m.start + m.exact_offset FROM stack_profile_mapping m
     WHERE m.id = l.mapping_id AND (l.address < 0) = (m.start < 0) AND l.address >= m.start), l.address),
   CASE WHEN l.line_count > 0 THEN l.id END,
@@ -55,7 +55,7 @@ void add_stack_views(std::vector<TableDef>& list) {
   list.push_back({"stack_profile_frame", "Places in code, by the innermost function there.",
                   {{"id", "INTEGER", "number of the frame"},
                    {"name", "TEXT", "function; `[unknown]` when it has no name"},
-                   {"mapping", "INTEGER", "in stack_profile_mapping"},
+                   {"mapping", "INTEGER", "in stack_profile_mapping; 4294967295, `[unknown]`, for what has none"},
                    {"rel_pc", "INTEGER", "offset in the file: address - start + exact_offset"},
                    {"symbol_set_id", "INTEGER", "its rows in stack_profile_symbol; NULL: it has no name"},
                    {"deobfuscated_name", "TEXT", "always NULL"},

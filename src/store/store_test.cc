@@ -130,13 +130,15 @@ TEST(Views, TasksAndCode) {
             "0|10|0|1|5000000000|-\n1|11|0|0|5000000002|5400000000\n2|20|1|1|-|-\n");
   EXPECT_EQ(rows_of(database, "SELECT id, name, mapping, rel_pc, symbol_set_id, type FROM stack_profile_frame"),
             "0|main|0|4112|0|user\n1|a|0|4128|1|user\n2|do_syscall|1|256|2|kernel\n"
-            "3|[unknown]|-|3735928559|-|jit\n4294967295|[unknown]|-|0|-|unknown\n");
+            "3|[unknown]|4294967295|3735928559|-|jit\n4294967295|[unknown]|4294967295|0|-|unknown\n");
   EXPECT_EQ(rows_of(database, "SELECT name, source_file, line_number, inlined FROM stack_profile_symbol WHERE symbol_set_id = 1"),
             "a|a.cc|3|1\nb|b.cc|7|1\nc|c.cc|9|0\n");
   EXPECT_EQ(rows_of(database, "SELECT name, source_file, line_number, inlined FROM stack_profile_symbol WHERE symbol_set_id = 2"),
             "do_syscall|-|-|0\n");
   EXPECT_EQ(rows_of(database, "SELECT build_id, exact_offset, start_offset, start, name FROM stack_profile_mapping"),
-            "00aabb|4096|0|4194304|/usr/bin/app\n|0|0|-2130706432|[kernel]\n");
+            "00aabb|4096|0|4194304|/usr/bin/app\n|0|0|-2130706432|[kernel]\n|0|0|0|[unknown]\n");
+  EXPECT_EQ(rows_of(database, "SELECT count(*) FROM stack_profile_frame f JOIN stack_profile_mapping m ON m.id = f.mapping"), "5\n")
+      << "no frame is lost to a join";
 }
 
 TEST(Views, ValuesByStack) {

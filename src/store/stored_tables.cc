@@ -56,14 +56,14 @@ void add_task_tables(std::vector<TableDef>& list) {
 
 void add_code_tables(std::vector<TableDef>& list) {
   list.push_back({"stack_profile_mapping", "Files, the kernel and generated code, as processes have them mapped.",
-                  {{"id", "ID", "number of the mapping"},
+                  {{"id", "ID", "number of the mapping; 4294967295 stands for code that lies in none"},
                    {"build_id", "TEXT", "plain lower-case hex; empty unknown"},
                    {"exact_offset", "INTEGER", "offset in the file of its first byte"},
                    {"start_offset", "INTEGER AS (0)", "where the ELF file begins in the file: 0"},
                    {"start", "INTEGER", "first address, in the process where it was first seen"},
                    {"end", "INTEGER", "one after the last address"},
                    {"load_bias", "INTEGER", "address in the process minus address in the ELF file"},
-                   {"name", "TEXT", "path, or `[kernel]`, `[vdso]`, `//anon`"},
+                   {"name", "TEXT", "path, or `[kernel]`, `[vdso]`, `//anon`, `[unknown]`"},
                    {"has_functions", "INTEGER", "1: some of its code has function names"},
                    {"has_filenames", "INTEGER", "1: and source files"},
                    {"has_line_numbers", "INTEGER", "1: and source lines"},

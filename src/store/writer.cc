@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "profile/frame_name.h"
 #include "store/code_names.h"
 #include "store/run_facts.h"
 #include "store/schema.h"
@@ -200,11 +201,13 @@ Result<void> Writer::put_code(const Profile& profile) {
   TRY(put_new("cprof_line", profile.lines, [](Statement& into, int64_t id, const Line& r) {
     return into.put(id, must(r.function), int64_t{r.line}, int64_t{r.column});
   }));
-  TRY(put_new("cprof_location", profile.locations, [](Statement& into, int64_t id, const Location& r) {
+  const auto put_location = [&](Statement& into, int64_t id, const Location& r) -> Result<void> {
+    if (!r.mapping.valid()) TRY(put_unmapped());
     return into.put(id, ref(r.mapping), bits(r.address), bits(r.file_address), bits(r.function_start),
                     int64_t{r.first_line}, int64_t{r.line_count}, code(r.kind), int64_t{r.is_return_address},
                     int64_t{r.is_folded});
-  }));
+  };
+  TRY(put_new("cprof_location", profile.locations, put_location));
   return put_new("stack_profile_callsite", profile.sites, [](Statement& into, int64_t id, const CallSite& r) {
     return into.put(id, int64_t{r.depth}, ref(r.parent), must(r.location));
   });
@@ -295,12 +298,22 @@ Result<void> Writer::put_slices(const Profile& profile) {
 Result<void> Writer::put_unknown() {
   if (has_unknown_) return {};
   has_unknown_ = true;
+  TRY(put_unmapped());
   const int64_t kind = code(FrameKind::kUnknown);
   Statement* location = TRY(insert("cprof_location"));
   Statement* site = TRY(insert("stack_profile_callsite"));
   TRY(location->put(kUnknownId, nullptr, int64_t{0}, int64_t{0}, int64_t{0}, int64_t{0}, int64_t{0}, kind,
                     int64_t{0}, int64_t{0}));
   return site->put(kUnknownId, int64_t{0}, nullptr, kUnknownId);
+}
+
+// Where a view shows what has no mapping, so that a query that joins mappings does not lose it.
+Result<void> Writer::put_unmapped() {
+  if (has_unmapped_) return {};
+  has_unmapped_ = true;
+  Statement* mapping = TRY(insert("stack_profile_mapping"));
+  return mapping->put(kUnknownId, std::string_view(), int64_t{0}, int64_t{0}, int64_t{0}, int64_t{0}, profile::kUnknownFrame, int64_t{0},
+                      int64_t{0}, int64_t{0}, int64_t{0});
 }
 
 }  // namespace cprof::store

@@ -56,6 +56,7 @@ class Writer {
   Result<void> put_tracks(const profile::Profile& profile);
   Result<void> put_slices(const profile::Profile& profile);
   Result<void> put_unknown();
+  Result<void> put_unmapped();
 
   Database* database_;
   std::map<std::string, Statement, std::less<>> inserts_;  // by table
@@ -66,7 +67,7 @@ class Writer {
   std::vector<profile::Mapping> mappings_;
   std::vector<profile::Aggregate> aggregates_;
   std::vector<profile::Track> tracks_;
-  bool has_unknown_ = false;
+  bool has_unknown_ = false, has_unmapped_ = false;
 };
 
 }  // namespace cprof::store

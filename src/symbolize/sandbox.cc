@@ -1,5 +1,5 @@
-// The child's answer is one stream of bytes: for each address a fixed header, then its lines, each with three texts. The
-// parent decodes it with bounds, since the child may have been taken over by what it read.
+// The child's answer is one stream of bytes: for each address a fixed header, then its lines, each with three texts; then
+// what it counted as lost. The parent decodes it with bounds, since the child may have been taken over by what it read.
 #include "symbolize/sandbox.h"
 
 #include <linux/audit.h>
@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <cstring>
@@ -26,6 +27,7 @@ constexpr uint64_t kMaxMemoryBytes = uint64_t{6} << 30;
 constexpr unsigned kMaxCpuSeconds = 120;
 constexpr size_t kMaxAnswerBytes = size_t{1} << 30;
 constexpr size_t kMaxTextBytes = 1 << 20;
+constexpr uint32_t kMaxLosses = 256;
 
 #if defined(__x86_64__)
 constexpr uint32_t kAuditArch = AUDIT_ARCH_X86_64;
@@ -45,6 +47,12 @@ bool enter_seccomp() {
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kAuditArch, 1, 0));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
   load(offsetof(seccomp_data, nr));
+  // Descriptors may be doubled (an ElfFile owns its own), nothing else be done to them.
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 4));
+  load(offsetof(seccomp_data, args[1]));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_DUPFD_CLOEXEC, 0, 1));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
   for (int number : kAllowed) {
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(number), 0, 1));
     program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
@@ -92,9 +100,9 @@ class AnswerWriter {
   limit(RLIMIT_CORE, 0);
   if (!enter_seccomp()) _exit(2);
   AnswerWriter out(fd);
-  Diagnostics ignored;
+  Diagnostics losses;
   for (uint64_t svma : svmas) {
-    const Symbolized& found = symbols.find(svma, ignored);
+    const Symbolized& found = symbols.find(svma, losses);
     out.number(found.function_start);
     out.number(static_cast<uint8_t>(found.miss));
     out.number(static_cast<uint32_t>(found.lines.size()));
@@ -108,6 +116,14 @@ class AnswerWriter {
     }
     if (!out.flush(1 << 16)) _exit(3);
   }
+  out.number(static_cast<uint32_t>(losses.entries().size()));
+  for (const auto& [name, entry] : losses.entries()) {
+    out.text(name);
+    out.number(static_cast<uint8_t>(entry.severity));
+    out.number(entry.count);
+    out.text(entry.description);
+    out.text(entry.example);
+  }
   _exit(out.flush(0) ? 0 : 3);
 }
 
@@ -116,7 +132,27 @@ std::string_view read_text(ByteReader& reader) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-Result<void> decode(Batch& batch, size_t count) {
+// Names become keys of tables: only such as ours are taken.
+bool is_loss_name(std::string_view name) {
+  return !name.empty() && name.size() <= 64 &&
+         std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+bool decode_losses(ByteReader& reader, Diagnostics& diagnostics) {
+  const uint32_t count = reader.u32();
+  if (count > kMaxLosses) return false;
+  for (uint32_t i = 0; i < count && reader.ok(); i++) {
+    const std::string_view name = read_text(reader);
+    const auto severity = std::min<uint8_t>(reader.u8(), static_cast<uint8_t>(Severity::kDataLoss));
+    const uint64_t times = reader.u64();
+    const std::string_view description = read_text(reader), example = read_text(reader);
+    if (!reader.ok() || !is_loss_name(name)) return false;
+    diagnostics.add(name, static_cast<Severity>(severity), description, times, example);
+  }
+  return reader.ok();
+}
+
+Result<void> decode(Batch& batch, size_t count, Diagnostics& diagnostics) {
   ByteReader reader(batch.bytes);
   for (size_t i = 0; i < count && reader.ok(); i++) {
     Symbolized& result = batch.results.emplace_back();
@@ -134,19 +170,24 @@ Result<void> decode(Batch& batch, size_t count) {
       line.start_line = reader.u32();
     }
   }
-  if (!reader.ok()) return fail("the symbol reader's answer is broken");
+  if (!reader.ok() || !decode_losses(reader, diagnostics)) return fail("the symbol reader's answer is broken");
   return {};
+}
+
+bool is_strangers(const object::ElfFile* file) {
+  if (!file || file->is_foreign()) return file != nullptr;
+  if (file->fd() < 0) return false;
+  uid_t owner = file->stat().st_uid;
+  return owner != 0 && owner != geteuid();
 }
 
 }  // namespace
 
-bool needs_sandbox(const object::ElfFile& file) {
-  if (file.fd() < 0) return false;
-  uid_t owner = file.stat().st_uid;
-  return owner != 0 && owner != geteuid();
+bool needs_sandbox(const object::ElfFile* file, const object::ElfFile* debug) {
+  return is_strangers(file) || is_strangers(debug);
 }
 
-Result<Batch> find_in_sandbox(ModuleSymbols& symbols, std::span<const uint64_t> svmas) {
+Result<Batch> find_in_sandbox(ModuleSymbols& symbols, std::span<const uint64_t> svmas, Diagnostics& diagnostics) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno("pipe");
   Fd read_end(ends[0]), write_end(ends[1]);
@@ -165,7 +206,7 @@ Result<Batch> find_in_sandbox(ModuleSymbols& symbols, std::span<const uint64_t> 
   if (WIFSIGNALED(status)) return fail(std::string("the symbol reader died: ") + strsignal(WTERMSIG(status)));
   if (WEXITSTATUS(status) == 2) return fail("the kernel has no seccomp filters, so a stranger's file is not read");
   if (WEXITSTATUS(status) != 0) return fail("the symbol reader failed");
-  TRY(decode(batch, svmas.size()));
+  TRY(decode(batch, svmas.size(), diagnostics));
   return batch;
 }
 

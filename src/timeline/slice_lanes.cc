@@ -23,6 +23,7 @@ using profile::ThreadId;
 using profile::TrackId;
 
 constexpr size_t kSearchedLanes = 32;
+constexpr uint32_t kDeepestStack = 1024;  // of slices: each more would be written once for every slice below it
 
 uint64_t end_of(const Slice& slice) {
   uint64_t end = 0;
@@ -162,10 +163,13 @@ class StackMaker {
     for (const LaneSlice& lane : lanes)
       if (lane.parent != LaneSlice::kNone) in_children[lane.parent] += profile_.slices[lane.slice].duration_ns;
     std::vector<CallSiteId> sites(lanes.size());
+    uint64_t too_deep = 0;
     for (size_t i = 0; i < lanes.size(); ++i) {
       const Slice& slice = profile_.slices[lanes[i].slice];
       const CallSiteId parent = lanes[i].parent == LaneSlice::kNone ? CallSiteId() : sites[lanes[i].parent];
-      sites[i] = builder_.site(parent, location_of(slice.name));
+      const bool is_deep = lanes[i].depth >= kDeepestStack;
+      sites[i] = is_deep ? parent : builder_.site(parent, location_of(slice.name));
+      too_deep += is_deep;
       const uint64_t self = slice.duration_ns - std::min(slice.duration_ns, in_children[i]);
       builder_.add_aggregate({.site = sites[i],
                               .metric = metric_,
@@ -173,6 +177,9 @@ class StackMaker {
                               .thread = thread_of(slice),
                               .end = profile::StackEnd::kNotUnwound});
     }
+    if (too_deep)
+      profile_.diagnostics.add("slices_too_deep", Severity::kDataLoss,
+                               "slices nested deeper than 1,024 count on the stack of the one that deep", too_deep);
   }
 
  private:

@@ -32,7 +32,7 @@ uint64_t nest_slices(profile::Profile& profile);
 
 // Stacks for the views and formats that know no slices: every slice's self time (its duration without those of its
 // children) as an aggregate of the metric "wall", on its thread; slices of a process's track count on its first thread (its
-// main thread, made, when it has none).
+// main thread, made, when it has none). Stacks end at a depth of 1,024: deeper slices count there.
 // For profiles that have neither samples nor values; others stay as they are, since their stacks already say it. Slices
 // that all last 0 ns are said in the diagnostics.
 void add_slice_stacks(profile::ProfileBuilder& builder);

@@ -117,6 +117,19 @@ TEST(SliceLanes, NoStacksBesideSamples) {
   EXPECT_EQ(g.builder.profile().metrics.size(), 1u);
 }
 
+TEST(SliceLanes, DeepStacksAreCutAndNothingIsLost) {
+  Given g;
+  constexpr uint64_t kDepth = 3000;
+  for (uint64_t i = 0; i < kDepth; ++i) g.add("f", i, 2 * kDepth - i);
+  add_slice_stacks(g.builder);
+  const auto profile = g.builder.take();
+  EXPECT_EQ(profile.sites.size(), 1024u);
+  EXPECT_EQ(profile.diagnostics.count("slices_too_deep"), kDepth - 1024);
+  int64_t sum = 0;
+  for (const auto& row : profile.aggregates) sum += row.value;
+  EXPECT_EQ(sum, static_cast<int64_t>(2 * kDepth));
+}
+
 TEST(SliceLanes, ZeroDurationsAreSaid) {
   Given g;
   g.add("a", 5, 5);

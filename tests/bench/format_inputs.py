@@ -3,6 +3,7 @@ from a generator, with the totals that every reader must find in them.
 """
 
 import gzip
+import multiprocessing.pool
 import os
 import random
 import shutil
@@ -75,14 +76,14 @@ class Inputs:
                                                          "-o", path, "--", *self.compile_command()]))
 
     def perf_frame_pointers(self):
-        return self.made("fp.data", lambda path: run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "20000", "--call-graph", "fp", "-o",
+        return self.made("fp.data", lambda path: run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "13000", "--call-graph", "fp", "-o",
                                                       path, "--", *self.compile_command()]))
 
     def perf_inlined(self, cprof):
         """Of a program with debug information: cprof itself, busy reading."""
         folded = self.folded()
         work = [cprof, "convert", folded, "-o", self.path("inlined.pb.gz")]
-        return self.made("inlined.data", lambda path: run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "2000", "--call-graph", "dwarf,8192",
+        return self.made("inlined.data", lambda path: run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "5000", "--call-graph", "dwarf,8192",
                                                            "-o", path, "--", *work]))
 
     def perf_text(self):
@@ -95,12 +96,12 @@ class Inputs:
         random_ = self.random
         return [f"ns{random_.randrange(40)}::{random_.choice(WORDS).capitalize()}er<{random_.choice(WORDS)}>::{random_.choice(WORDS)}_{i}" for i in range(count)]
 
-    def stacks(self, count, names):
-        """Root first, each sharing its beginning with others, as call trees do."""
+    def stacks(self, count, names, least_shared=0.0):
+        """Root first, each sharing its beginning with others, as call trees do: at least this part of another's frames."""
         paths, random_ = [[0]], self.random
         for _ in range(count):
             base = paths[random_.randrange(max(0, len(paths) - 5000), len(paths))]
-            keep = random_.randrange(1, len(base) + 1)
+            keep = random_.randrange(max(1, int(len(base) * least_shared)), len(base) + 1)
             paths.append((base[:keep] + [random_.randrange(names) for _ in range(random_.randrange(1, 9))])[:60])
         return paths[1:]
 
@@ -148,19 +149,21 @@ class Inputs:
 
     def big_program(self, parts=6):
         def make(path):
-            objects = []
-            for part in range(parts):
-                source, out = self.path(f"big{part}.cc"), self.path(f"big{part}.o")
-                with open(source, "w") as file:
-                    file.write(source_text(max(2, round(16 * self.scale)) + part).replace("PART", str(part)).replace("Table", f"Table{part}_"))
-                    if part == 0:
-                        declared = "".join(f"std::string part_{i}(const std::string&);\n" for i in range(parts))
-                        file.write(declared + "int main() { return " + " + ".join(f"int(part_{i}(\"x\").size())" for i in range(parts)) + "; }\n")
-                run(["g++", "-std=c++17", "-O2", "-g", "-c", source, "-o", out])
-                objects.append(out)
+            with multiprocessing.pool.ThreadPool(os.cpu_count()) as pool:
+                objects = pool.map(lambda part: self.compiled_part(part, parts), range(parts))
             run(["g++", "-o", path, *objects])
 
         return self.made("big_program", make)
+
+    def compiled_part(self, part, parts):
+        source, out = self.path(f"big{part}.cc"), self.path(f"big{part}.o")
+        with open(source, "w") as file:
+            file.write(source_text(max(2, round(16 * self.scale)) + part).replace("PART", str(part)).replace("Table", f"Table{part}_"))
+            if part == 0:
+                declared = "".join(f"std::string part_{i}(const std::string&);\n" for i in range(parts))
+                file.write(declared + "int main() { return " + " + ".join(f"int(part_{i}(\"x\").size())" for i in range(parts)) + "; }\n")
+        run(["g++", "-std=c++17", "-O2", "-g", "-c", source, "-o", out], stdout=out + ".txt")
+        return out
 
     def text_addresses(self, program, count):
         """Addresses in the functions of a program, each once."""
@@ -211,7 +214,7 @@ def pprof_pieces(inputs, samples, labels):
         yield block(5, number(1, i + 1) + number(2, first_name + i) + number(3, first_name + i))
     for text in texts:
         yield block(6, text.encode())
-    paths = [block(1, b"".join(varint(f + 1) for f in reversed(stack))) for stack in inputs.stacks(max(1, samples // 14), locations)]
+    paths = [block(1, b"".join(varint(f + 1) for f in reversed(stack))) for stack in inputs.stacks(max(1, samples // 14), locations, 0.75)]
     value = block(2, varint(3) + varint(30))
     label_sets = [block(3, number(1, 5) + number(2, 8 + i % 64)) + block(3, number(1, 6) + number(3, i)) if labels else b"" for i in range(500)]
     piece = []

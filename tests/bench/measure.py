@@ -1,5 +1,6 @@
 """CPU time, memory and written bytes of whole process trees, for the bench."""
 
+import ctypes
 import json
 import os
 import re
@@ -10,8 +11,11 @@ import time
 import traceback
 
 
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+
+
 class Cost:
-    """cpu_s holds the process and every child that it waited for; rss_mb is the largest of them."""
+    """cpu_s holds the process and all that it started, whether it waited for them or not; rss_mb is the largest of them."""
 
     def __init__(self, cpu_s=0.0, rss_mb=0.0, wall_s=0.0, status=0, stderr=""):
         self.cpu_s, self.rss_mb, self.wall_s, self.status, self.stderr = cpu_s, rss_mb, wall_s, status, stderr
@@ -19,18 +23,45 @@ class Cost:
 
 def run(command, stdin=None, stdout=None, timeout=600, before=None):
     """Runs to its end; stdin and stdout are paths. Raises when it fails or takes too long."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     started = time.monotonic()
     error_path = f"{stdout or '/tmp/cprof-bench'}.{os.getpid()}.stderr"
     with open(stdin or os.devnull, "rb") as source, open(stdout or os.devnull, "wb") as sink, open(error_path, "w+b") as errors:
         process = subprocess.Popen(command, stdin=source, stdout=sink, stderr=errors, start_new_session=True, preexec_fn=before)
         status, usage = wait_bounded(process.pid, timeout)
         process.returncode = os.waitstatus_to_exitcode(status)
+        orphans = wait_for_orphans(process.pid, started + timeout)
         errors.seek(0)
         text = errors.read().decode("utf-8", "replace")
     os.unlink(error_path)
     if process.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}: status {process.returncode}\n{text[-2000:]}")
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, time.monotonic() - started, process.returncode, text)
+        raise RuntimeError(f"{' '.join(command)}: {words_of(process.returncode, time.monotonic() - started >= timeout)}\n{text[-2000:]}".strip())
+    usages = [usage, *orphans]
+    return Cost(sum(u.ru_utime + u.ru_stime for u in usages), max(u.ru_maxrss for u in usages) / 1024, time.monotonic() - started,
+                process.returncode, text)
+
+
+def words_of(returncode, is_late):
+    if is_late:
+        return "took too long"
+    return f"killed by signal {-returncode}" if returncode < 0 else f"status {returncode}"
+
+
+def wait_for_orphans(group, end):
+    """What a command leaves running when it ends, as perf its addr2line, comes to us: its costs are the command's."""
+    usages = []
+    while True:
+        try:
+            done, _, usage = os.wait4(-group, os.WNOHANG)
+        except ChildProcessError:
+            return usages
+        if done:
+            usages.append(usage)
+        elif time.monotonic() > end:
+            os.killpg(group, signal.SIGKILL)
+            end = float("inf")
+        else:
+            time.sleep(0.01)
 
 
 def apart(work):

@@ -8,10 +8,13 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import bench_formats
 import fold_bpftrace
 import fold_perf_script
+import format_tables
+import format_tasks
 import tables
-from measure import statistics_of
+from measure import Cost, run, statistics_of
 from perf_data import facts_of
 
 
@@ -87,6 +90,144 @@ class Tables(unittest.TestCase):
 
     def test_the_faults_table(self):
         self.assertIn("| cprof perf | 30 (30 to 30) | 0 |", tables.faults_section(self.part(cprof_perf=30)))
+
+
+class Measuring(unittest.TestCase):
+    BUSY = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done"
+
+    def test_what_a_command_leaves_running_counts(self):
+        alone, with_orphan = run(["sh", "-c", "true"]), run(["sh", "-c", f"({self.BUSY}) & exit 0"])
+        self.assertGreater(with_orphan.cpu_s, 5 * alone.cpu_s)
+        self.assertGreater(with_orphan.cpu_s, 0.02)
+
+    def test_how_a_command_failed(self):
+        for command, words in (("echo broken >&2; exit 3", "status 3"), ("kill -9 $$", "killed by signal 9")):
+            with self.assertRaises(RuntimeError) as caught:
+                run(["sh", "-c", command])
+            self.assertIn(words, bench_formats.short(caught.exception))
+        with self.assertRaises(RuntimeError) as caught:
+            run(["sleep", "60"], timeout=0.1)
+        self.assertIn("took too long", bench_formats.short(caught.exception))
+        with self.assertRaises(RuntimeError) as caught:
+            run(["sh", "-c", "sleep 60 & exit 1"], timeout=0.1)
+
+    def test_leaf_sums(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("a;b 1\nb 2\na;c d 3\n")
+            file.flush()
+            self.assertEqual(format_tasks.leaf_sums(file.name), {"b": 3, "c d": 3})
+            self.assertEqual(format_tasks.sum_of_lines(file.name), 6)
+
+
+class FakeTasks:
+    """Three tasks: one whose input cannot be made, one whose peer fails, one with a slow peer."""
+
+    def __init__(self):
+        self.slow = 0
+
+    def broken(self):
+        raise OSError("no space left")
+
+    def peer_fails(self):
+        def fail():
+            raise RuntimeError("peer: status 1\nits last words")
+
+        return format_tasks.Task(2e6, {"cprof": lambda: Cost(1, 10, 1), "peer": fail}, lambda: {"sum": 3})
+
+    def slow_peer(self):
+        def once():
+            self.slow += 1
+            return Cost(50, 10, bench_formats.SLOW_SECONDS + 1)
+
+        return format_tasks.Task(2e6, {"cprof": lambda: Cost(1, 10, 1), "peer": once}, dict)
+
+    def cprof_fails(self):
+        def fail():
+            raise RuntimeError("cprof: killed by signal 11")
+
+        return format_tasks.Task(2e6, {"cprof": fail, "peer": lambda: Cost(1, 10, 1)}, dict)
+
+
+class Formats(unittest.TestCase):
+    def run_tasks(self, *names):
+        tasks = FakeTasks()
+        bench = bench_formats.Bench(tasks, 2)
+        errors, sys.stderr = sys.stderr, io.StringIO()
+        try:
+            for name in names:
+                bench.run_task(name)
+        finally:
+            sys.stderr = errors
+        return bench.results, tasks
+
+    def test_what_fails_is_said_and_the_rest_goes_on(self):
+        results, _ = self.run_tasks("broken", "cprof_fails", "peer_fails")
+        self.assertEqual(results["failed"], {"broken": "no space left", "cprof_fails": "cprof: killed by signal 11"})
+        self.assertEqual(results["left_out"], {"peer, peer_fails": "peer: status 1: its last words"})
+        self.assertEqual([list(row) for row in results["tasks"]["peer_fails"]["rounds"]], [["cprof"], ["cprof"]])
+        self.assertEqual(results["tasks"]["peer_fails"]["checks"], {"sum": 3})
+
+    def test_a_slow_peer_runs_once(self):
+        results, tasks = self.run_tasks("slow_peer")
+        self.assertEqual(tasks.slow, 1)
+        self.assertEqual([list(row) for row in results["tasks"]["slow_peer"]["rounds"]], [["cprof", "peer"], ["cprof"]])
+
+    def results(self, task, checks=None, megabytes=100, failed=(), **cpu):
+        row = {name: {"cpu_s": seconds, "rss_mb": 10, "wall_s": seconds} for name, seconds in cpu.items()}
+        return {"machine": {"cpu": "x", "cpus": 2, "memory": "1 kB", "kernel": "6.1", "load": 0}, "versions": {}, "failed": dict(failed),
+                "tasks": {task: {"settings": {"input_mb": megabytes}, "checks": checks or {}, "rounds": [row, row]}}}
+
+    def verdicts(self, *arguments, **cpu):
+        return list(format_tables.verdicts(self.results(*arguments, **cpu)))
+
+    def test_goals(self):
+        perl = "stackcollapse-perf.pl"
+        self.assertEqual([met for met, _ in self.verdicts("text", **{"cprof": 1, perl: 10})], [True])
+        self.assertEqual([met for met, _ in self.verdicts("text", **{"cprof": 1, perl: 9})], [False])
+        self.assertEqual(self.verdicts("text", cprof=1), [])
+        [(met, words)] = self.verdicts("text", **{"cprof": 1, perl: 10})
+        self.assertIn("0.100 of stackcollapse-perf.pl's CPU time (goal 0.100, aim 0.050)", words)
+
+    def test_a_quicker_stand_in_can_only_prove_that_a_goal_is_met(self):
+        self.assertEqual([met for met, _ in self.verdicts("text", **{"cprof": 1, "folding script": 11})], [True])
+        self.assertEqual([met for met, _ in self.verdicts("text", **{"cprof": 1, "folding script": 9})], [None])
+        both = self.verdicts("text", **{"cprof": 1, "folding script": 9, "stackcollapse-perf.pl": 20})
+        self.assertEqual([met for met, _ in both], [True])
+
+    def test_every_goal_names_a_peer_that_its_task_runs(self):
+        """Else a goal would never be judged, and nobody would see it."""
+        class Options:
+            flamegraph, perfparser, cprof, scale = "/f", "/p", "/c", 1
+
+        tasks = format_tasks.Tasks(Options, "/nowhere")
+        tasks.flamegraph = lambda script: ["perl", script]
+        known = {f"perf script, {name}" for name in tasks.folding()} | set(tasks.folding()) | {
+            "hotspot-perfparser", "flamegraph.pl", "unpack, walk, insert", "google pprof", "llvm-symbolizer"}
+        for task, peer, key, most, aim in format_tables.GOALS:
+            self.assertIn(peer, known)
+            self.assertIn(task, format_tables.TASKS)
+            self.assertTrue(hasattr(tasks, task))
+            self.assertLessEqual(aim, most)
+            self.assertIn(key, ("cpu_s", "rss_mb"))
+
+    def test_rates_memory_and_sums(self):
+        good = {"slices": 5, "slices by construction": 5}
+        self.assertEqual([met for met, _ in self.verdicts("chrome", good, cprof=1)], [True, True, True])
+        self.assertEqual([met for met, _ in self.verdicts("chrome", {**good, "slices": 6}, cprof=1.1)], [True, False, False])
+        self.assertEqual([met for met, _ in self.verdicts("chrome", good, 5, cprof=1)], [False, False, True])
+        self.assertEqual([met for met, _ in self.verdicts("folded", {"functions": 9, format_tables.MUST_BE_NONE: 1}, cprof=1)], [True, False])
+
+    def test_what_failed_is_not_judged_but_shown(self):
+        results = self.results("chrome", failed=[("chrome", "killed by signal 11")], cprof=1)
+        self.assertEqual(list(format_tables.verdicts(results)), [])
+        self.assertIn("killed by signal 11", format_tables.page(results))
+
+    def test_the_page(self):
+        text = format_tables.page(self.results("text", {"samples": 1234567}, **{"cprof": 2, "folding script": 6}))
+        self.assertIn("| perf script's text to folded stacks | cprof | 100 | 2.00 | 50 | 10 | 1.0 |", text)
+        self.assertIn("|  | folding script | 100 | 6.00 | 17 | 10 | 3.0 |", text)
+        self.assertIn("samples 1,234,567", text)
+        self.assertIn("- **not judged**: ", text)
 
 
 if __name__ == "__main__":

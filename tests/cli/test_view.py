@@ -1,5 +1,7 @@
 """cprof view: the server's answers over real sockets, and what it refuses."""
 # verifies: D6
+# covers: convert --with-source --source-path
+import base64
 import gzip
 import http.client
 import json
@@ -137,6 +139,49 @@ class ViewTest(unittest.TestCase):
         self.assertIn(" 413 ", self.raw(self.head("Content-Length: 10737418240\r\n")).split("\r\n")[0])
         self.assertIn(" 404 ", self.raw(self.head("Content-Length: 1000000\r\n", "0" * 32)).split("\r\n")[0], "a stranger's body is not read")
 
+    def test_chunks_of_10_gb_are_refused_too(self):
+        answer = self.raw(self.head("Transfer-Encoding: chunked\r\n") + "280000000\r\n" + "x" * 1000)
+        self.assertIn(" 413 ", answer.split("\r\n")[0])
+
+    def test_source_of_what_debug_info_does_not_name(self):
+        for function in ("../../etc/passwd", "/etc/passwd", "-1", "0"):
+            status, data, _ = self.view.ask(f"api/source?f=0&func={function}")
+            self.assertEqual(status, 404)
+            self.assertNotIn(b"root:", data)
+
+    def start_endless_query(self):
+        body = json.dumps({"f": 0, "sql": "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"})
+        connection = socket.create_connection((self.view.host, self.view.port), timeout=60)
+        connection.sendall((f"POST {self.view.root}api/sql HTTP/1.1\r\nHost: 127.0.0.1:{self.view.port}\r\nOrigin: http://127.0.0.1:{self.view.port}\r\n"
+                            f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
+        return connection
+
+    def test_others_are_served_while_a_query_runs(self):
+        with self.start_endless_query():
+            for path in ("api/files", "api/profile?f=0", "api/export?f=0&format=folded", ""):
+                self.assertEqual(self.view.ask(path)[0], 200, path)
+
+    def test_a_query_that_nobody_waits_for_ends(self):
+        start = time.monotonic()
+        self.start_endless_query().close()
+        self.assertEqual(self.sql("SELECT 42 AS answer")["rows"], [[42]])
+        self.assertLess(time.monotonic() - start, 20, "before its limit of 30 s")
+
+    def test_tables_and_their_columns(self):
+        status, data, _ = self.view.ask("api/tables?f=0")
+        self.assertEqual(status, 200)
+        tables = {table["name"]: [name for name, _ in table["columns"]] for table in json.loads(data)}
+        self.assertIn("value", tables["aggregate_sample"])
+        self.assertIn("callsite_id", tables["__intrinsic_aggregate_sample"])
+
+    def test_the_sample_is_a_profile_like_any(self):
+        status, data, _ = self.view.ask("api/sample", "POST", b"")
+        self.assertEqual(status, 200, data)
+        index = json.loads(data)["index"]
+        self.assertEqual(gzip.decompress(self.view.ask(f"api/profile?f={index}")[1])[:4], b"CPV1")
+        status, data, _ = self.view.ask("api/sql", "POST", json.dumps({"f": index, "sql": "SELECT count(*) FROM perf_sample"}))
+        self.assertGreater(json.loads(data)["rows"][0][0], 5000)
+
     def test_a_small_request_stays_small(self):
         status, _, _ = self.view.ask("api/sql", "POST", b" " * (2 << 20))
         self.assertEqual(status, 413)
@@ -147,7 +192,48 @@ class ViewTest(unittest.TestCase):
         self.assertEqual(self.view.ask("api/files")[0], 200)
 
 
+class SourceInAPage(unittest.TestCase):
+    def payload(self, folder, *options):
+        page = Path(folder, "page.html")
+        subprocess.run([CPROF, "convert", str(Path(folder, "in.callgrind.out")), "-o", str(page), *options], check=True)
+        data = re.search(r'class="cprof-data"[^>]*>([^<]*)<', page.read_text()).group(1)
+        return gzip.decompress(base64.b64decode(data))
+
+    def test_only_when_asked_for_and_only_what_debug_info_names(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "src", "hot.c")
+            source.parent.mkdir()
+            source.write_text("".join(f"text of line {i}\n" for i in range(1, 101)))
+            Path(folder, "in.callgrind.out").write_text("events: Ir\n\nfl=/build/src/hot.c\nfn=hot\n50 900\n52 80\n")
+            self.assertNotIn(b"text of line", self.payload(folder))
+            self.assertNotIn(b"text of line", self.payload(folder, "--with-source"), "it is not where it was built")
+            found = self.payload(folder, "--with-source", "--source-path", folder)
+            for line in (38, 50, 64):
+                self.assertIn(f"text of line {line}\n".encode(), found)
+            for line in (37, 65, 100):
+                self.assertNotIn(f"text of line {line}\n".encode(), found, "a dozen lines around what costs")
+
+    def test_it_is_for_pages(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "in.folded").write_text("a;b 1\n")
+            done = subprocess.run([CPROF, "convert", "--with-source", str(Path(folder, "in.folded")), "-o", str(Path(folder, "x.pb.gz"))], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+
+
 class EndTest(unittest.TestCase):
+    def test_a_signal_ends_it_while_a_query_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            view = View(folder)
+            body = json.dumps({"f": 0, "sql": "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"})
+            connection = http.client.HTTPConnection(view.host, view.port, timeout=60)
+            connection.request("POST", view.root + "api/sql", body, {"Origin": f"http://127.0.0.1:{view.port}"})
+            time.sleep(0.3)
+            start = time.monotonic()
+            self.assertEqual(view.close(), 0)
+            self.assertLess(time.monotonic() - start, 20)
+            connection.close()
+            view.process.stdout.close()
+
     def test_a_signal_ends_it_well(self):
         with tempfile.TemporaryDirectory() as folder:
             view = View(folder)

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The page's tests: unit (types and pure functions), fresh (the built page in the tree is what ui/ builds), page (a browser).
+# The page's tests: unit (types and pure functions), fresh (the built page in the tree is what ui/ builds); in a browser: page (an
+# exported file), server (a running cprof view), large (sizes and speed), soak (the largest).
 # verifies: D6
 # Usage: run.sh KIND CPROF OUTPUT_DIR. Exit status 77: this machine lacks what they need.
 set -euo pipefail
@@ -28,8 +29,10 @@ case $kind in
     cd "$ui" && npx vite build --outDir "$out/dist" --emptyOutDir --logLevel error
     cmp "$out/dist/index.html" "$here/../../src/page/page.html" || { echo 'src/page/page.html is not what ui/ builds: run ./dev page'; exit 1; }
     ;;
-  page)
+  page | server | large | soak)
     browser=$(command -v chromium || command -v chromium-browser) || skip 'chromium or chromium-browser'
-    CHROMIUM=$browser node "$here/page_test.mjs" "$cprof" "$out"
+    script=$kind
+    [ "$kind" = soak ] && script=large
+    CHROMIUM=$browser node "$here/${script}_test.mjs" "$cprof" "$out/$kind" "$kind"
     ;;
 esac

@@ -2,6 +2,7 @@
 import { BadPayload, Payload, unpack } from "./model/payload";
 import { Profile } from "./model/profile";
 import * as state from "./state";
+import { S } from "./strings";
 
 function fromBase64(text: string): Uint8Array {
   const native = (Uint8Array as unknown as { fromBase64?: (t: string) => Uint8Array }).fromBase64;
@@ -57,23 +58,30 @@ export async function fetchProfile(index: number, name: string): Promise<Profile
   return decode(new Uint8Array(await answer.arrayBuffer()), name);
 }
 
-// A dropped or chosen file is read by cprof, which knows every format.
-export async function openFile(dropped: File): Promise<void> {
-  if (!state.hasServer.value) {
-    state.problem.value = { title: "This page is one profile", text: `Another one is opened by: cprof view ${dropped.name}` };
-    return;
-  }
-  state.loading.value = { name: dropped.name, phase: "Reading", bytes: dropped.size };
+async function addFromServer(path: string, name: string, body?: File): Promise<void> {
+  state.loading.value = { name, phase: "Reading", bytes: body?.size ?? 0 };
   try {
-    const answer = await fetch(`api/open?name=${encodeURIComponent(dropped.name)}`, { method: "POST", body: dropped });
+    const answer = await fetch(path, { method: "POST", body });
     if (!answer.ok) throw new Error(await answer.text());
     const { index } = (await answer.json()) as { index: number };
-    const profile = await fetchProfile(index, dropped.name);
-    state.profiles.value = [...state.profiles.value, profile];
-    state.file.value = state.profiles.value.length - 1;
+    state.profiles.value = [...state.profiles.value, await fetchProfile(index, name)];
+    state.showFile(state.profiles.value.length - 1);
     state.problem.value = null;
   } catch (error) {
-    state.problem.value = { title: `${dropped.name} cannot be opened`, text: error instanceof Error ? error.message : String(error) };
+    const isGone = error instanceof TypeError;  // no answer at all
+    state.problem.value = { title: `${name} cannot be opened`, text: isGone ? S.gone : error instanceof Error ? error.message : String(error) };
   }
   state.loading.value = null;
 }
+
+// A dropped or chosen file is read by cprof, which knows every format; one after the other, so that they keep their order.
+let opening = Promise.resolve();
+export function openFile(dropped: File): Promise<void> {
+  if (!state.hasServer.value) {
+    state.problem.value = { title: "This page is one profile", text: `Another one is opened by: cprof view ${dropped.name}` };
+    return Promise.resolve();
+  }
+  return (opening = opening.then(() => addFromServer(`api/open?name=${encodeURIComponent(dropped.name)}`, dropped.name, dropped)));
+}
+
+export function openSample(): Promise<void> { return (opening = opening.then(() => addFromServer("api/sample", "sample"))); }

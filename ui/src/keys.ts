@@ -17,7 +17,7 @@ function select(node: number) {
   if (!s) return;
   state.selectedPath.value = state.pathOf(s.tree, s.funcs, node);
   const live = document.getElementById("live"), t = s.tree;
-  if (live) live.textContent = node === 0 ? "all" : `frame ${s.funcs[t.func[node]].name}, ${((100 * t.total[node]) / (t.total[0] || 1)).toFixed(1)} % total, ${((100 * t.self[node]) / (t.total[0] || 1)).toFixed(1)} % self, depth ${t.depth[node]}`;
+  if (live) live.textContent = node === 0 ? "all" : `frame ${s.funcs[t.func[node]].name.slice(0, 300)}, ${((100 * t.total[node]) / (t.total[0] || 1)).toFixed(1)} % total, ${((100 * t.self[node]) / (t.total[0] || 1)).toFixed(1)} % self, depth ${t.depth[node]}`;
 }
 
 function sibling(step: number) {
@@ -70,6 +70,8 @@ const KEYS: Record<string, () => void> = {
   c: withName(copy), C: () => copy(state.selectedPath.value.join(";")),
   i: () => { state.drawerOpen.value = !state.drawerOpen.value; },
   t: nextTheme,
+  d: () => document.querySelector<HTMLElement>("[aria-label='Compare with']")?.focus(),
+  e: () => document.querySelector<HTMLElement>("[aria-haspopup=menu]")?.click(),
   "?": () => (document.getElementById("help") as HTMLDialogElement).showModal(),
 };
 

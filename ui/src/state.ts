@@ -3,7 +3,8 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Label, Profile } from "./model/profile";
 import type { Filter, FilterKind } from "./ops/filters";
-import { compareDown, foldDown, functionTable, invert, sandwich, search as searchTree } from "./ops/fold";
+import { compareDown, scaledBase, scaleOf, type Noise } from "./ops/compare";
+import { foldDown, functionTable, invert, sandwich, search as searchTree, type FuncRow } from "./ops/fold";
 import type { Order, ViewTree } from "./ops/view_tree";
 import { weigh } from "./ops/weigh";
 import type { Scheme } from "./draw/colors";
@@ -22,6 +23,7 @@ export const loading = signal<{ name: string; phase: string; bytes: number } | n
 export const file = signal(0);
 export const base = signal<number | null>(null);          // index of the profile to compare with
 export const normalise = signal<boolean | null>(null);    // null: when the durations differ by more than 5 %
+export const byBase = signal(false);                      // a diff's boxes are as wide as the base has them
 export const metricName = signal<string | null>(null);    // by name, so that it survives a change of file
 export const threads = signal<Set<number> | null>(null);
 export const timeRange = signal<[number, number] | null>(null);
@@ -39,12 +41,19 @@ export const scheme = signal<Scheme>("kind");
 export const flameUp = signal(false);
 export const theme = signal<Theme>("auto");
 export const drawerOpen = signal(typeof innerWidth === "undefined" || innerWidth > 720);
+export const compareMetric = signal<string | null>(null);  // a second metric in the table
 export const sourceFunc = signal<number | null>(null);
 // What the pointer is over, in whichever tree is drawn there.
 export const hovered = signal<{ tree: ViewTree; node: number } | null>(null);
 
 export const profile = computed<Profile | null>(() => profiles.value[file.value] ?? null);
 export const baseProfile = computed<Profile | null>(() => (base.value === null || base.value === file.value ? null : profiles.value[base.value] ?? null));
+
+// What people call a file: its name, with its folders only where two have the same.
+export const fileNames = computed(() => {
+  const names = profiles.value.map((p) => p.name), base = (name: string) => name.slice(name.lastIndexOf("/") + 1);
+  return names.map((name) => (names.filter((other) => base(other) === base(name)).length > 1 ? name : base(name)));
+});
 
 export const metric = computed(() => {
   const p = profile.value;
@@ -57,7 +66,7 @@ export const metricUnit = computed(() => profile.value?.metrics[metric.value]?.u
 export const selection = computed(() => ({ metric: metric.value, threads: threads.value, time: timeRange.value, labels: labels.value }));
 export const weights = computed(() => (profile.value ? weigh(profile.value, selection.value) : new Float64Array()));
 
-const foldOptions = computed(() => ({ filters: filters.value, collapseRecursion: collapseRecursion.value, order: order.value }));
+const foldOptions = computed(() => ({ filters: filters.value, collapseRecursion: collapseRecursion.value, order: order.value, byBase: byBase.value }));
 
 const sumOf = (values: Float64Array) => { let sum = 0; for (const v of values) sum += v; return sum; };
 
@@ -69,14 +78,31 @@ export const isNormalised = computed(() => {
   return longer === 0 || Math.abs(p.meta.duration_ns - b.meta.duration_ns) > 0.05 * longer;
 });
 
-export const down = computed<{ tree: ViewTree; funcs: Profile["funcs"] } | null>(() => {
+export const down = computed<{ tree: ViewTree; funcs: Profile["funcs"]; scale: number } | null>(() => {
   const p = profile.value, b = baseProfile.value;
   if (!p) return null;
-  if (!b) return { tree: foldDown(p, weights.value, foldOptions.value), funcs: p.funcs };
+  if (!b) return { tree: foldDown(p, weights.value, foldOptions.value), funcs: p.funcs, scale: 1 };
   const name = p.metrics[metric.value]?.name, at = b.metrics.findIndex((m) => m.name === name);
   const other = at < 0 ? new Float64Array(b.tree.size) : b.self(at);
-  const before = sumOf(other), scale = isNormalised.value && before !== 0 ? sumOf(weights.value) / before : 1;
-  return compareDown(p, weights.value, b, other, scale, foldOptions.value);
+  const { tree, funcs } = compareDown(p, weights.value, b, other, foldOptions.value);
+  const scale = scaleOf(tree.total[0], tree.base[0], isNormalised.value);
+  return { tree: scaledBase(tree, scale), funcs, scale };
+});
+
+// How much one sample weighs in a profile; 0: nothing tells how many there are.
+function worthOf(p: Profile, metricName: string): number {
+  const at = p.metrics.findIndex((m) => m.name === metricName);
+  if (at < 0) return 0;
+  const total = Math.abs(sumOf(p.self(at))), counted = p.isTimed ? p.meta.samples_metric ?? -1 : p.metrics[at].unit === "count" ? at : p.metrics.findIndex((m) => m.name === "samples");
+  const samples = counted < 0 ? 0 : sumOf(p.self(counted));
+  return samples > 0 ? total / samples : 0;
+}
+
+export const noise = computed<Noise>(() => {
+  const p = profile.value, b = baseProfile.value, d = down.value, tree = d?.tree, name = p?.metrics[metric.value]?.name ?? "";
+  if (!p || !b || !tree) return { largest: 0, nowWorth: 0, baseWorth: 0 };
+  const now = worthOf(p, name), before = worthOf(b, name), scale = d!.scale;
+  return { largest: Math.max(Math.abs(tree.total[0]), Math.abs(tree.base[0])), nowWorth: before > 0 ? now : 0, baseWorth: now > 0 ? before * scale : 0 };
 });
 
 export const wholeTotal = computed(() => (profile.value ? sumOf(profile.value.self(metric.value)) : 0));
@@ -99,18 +125,28 @@ export const sandwiched = computed(() => {
 });
 
 export const shown = computed(() => (direction.value === "up" ? up.value : down.value?.tree ?? null));
+// The functions by another metric of the same profile, by name.
+export const secondTable = computed<Map<number, FuncRow> | null>(() => {
+  const p = profile.value, at = p?.metrics.findIndex((m) => m.name === compareMetric.value) ?? -1;
+  if (!p || at < 0 || at === metric.value || baseProfile.value) return null;
+  const tree = foldDown(p, weigh(p, { ...selection.value, metric: at }), foldOptions.value);
+  return new Map(functionTable(tree).map((r) => [r.func, r]));
+});
+
 export const table = computed(() => (down.value ? functionTable(down.value.tree) : []));
 
 // Which functions the search box finds; null: it is empty.
 export const matches = computed<Uint8Array | null>(() => {
   const d = down.value, text = query.value.trim();
   if (!d || text === "") return null;
-  const out = new Uint8Array(d.funcs.length), slash = /^\/(.+)\/(i?)$/.exec(text);
-  const re = slash ? toRegExp(slash[1]) : null, lower = text.toLowerCase();
-  d.funcs.forEach((f, i) => {
-    const hit = re ? re.test(f.name) || re.test(f.module) : f.name.toLowerCase().includes(lower) || f.module.toLowerCase().includes(lower) || f.file.toLowerCase().includes(lower);
-    if (hit) out[i] = 1;
-  });
+  const out = new Uint8Array(d.funcs.length), slash = /^\/(.+)\/(i?)$/.exec(text), plain = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "i");
+  const re = slash ? toRegExp((slash[2] ? "(?i)" : "") + slash[1]) ?? plain : plain, places = new Map<string, boolean>();  // many functions share a file
+  const isPlace = (place: string) => {
+    let known = places.get(place);
+    if (known === undefined) places.set(place, (known = place !== "" && re.test(place)));
+    return known;
+  };
+  d.funcs.forEach((f, i) => { if (re.test(f.name) || isPlace(f.module) || isPlace(f.file)) out[i] = 1; });
   return out;
 });
 
@@ -143,6 +179,14 @@ export function addFilter(kind: FilterKind, pattern: string) {
   if (!filters.value.some((f) => f.kind === kind && f.pattern === pattern)) filters.value = [...filters.value, { kind, pattern }];
   zoomPath.value = [];
 }
+// What was chosen in one file (threads, times, a zoom) says nothing of another.
+export function showFile(at: number) {
+  file.value = at;
+  zoomPath.value = selectedPath.value = [];
+  threads.value = timeRange.value = sourceFunc.value = null;
+  if (base.value === at) base.value = null;
+}
+
 export function removeFilter(at: number) { filters.value = filters.value.filter((_, i) => i !== at); }
 export function clearFilters() {
   filters.value = [];
@@ -164,7 +208,9 @@ const FIELDS: [string, () => string, (text: string) => void][] = [
   ["v", () => (tab.value === "flame" ? "" : tab.value), (t) => { tab.value = TABS.includes(t as Tab) ? (t as Tab) : "flame"; }],
   ["i", () => (file.value ? String(file.value) : ""), (t) => { file.value = Math.min(Number(t) || 0, Math.max(0, profiles.value.length - 1)); }],
   ["d", () => (base.value === null ? "" : String(base.value)), (t) => { base.value = t === "" ? null : Number(t); }],
+  ["w", () => (byBase.value ? "base" : ""), (t) => { byBase.value = t === "base"; }],
   ["m", () => metricName.value ?? "", (t) => { metricName.value = t || null; }],
+  ["m2", () => compareMetric.value ?? "", (t) => { compareMetric.value = t || null; }],
   ["dir", () => (direction.value === "down" ? "" : direction.value), (t) => { direction.value = t === "up" || t === "sandwich" ? t : "down"; }],
   ["s", () => sandwichName.value ?? "", (t) => { sandwichName.value = t || null; }],
   ["ord", () => (order.value === "heavy" ? "" : order.value), (t) => { order.value = t === "name" || t === "time" ? t : "heavy"; }],

@@ -5,6 +5,8 @@ export const S = {
   hoverHint: "Hover or select a box to see what it costs.",
   search: "Search functions  ( / )",
   allThreads: "All threads",
+  noSource: "Without the source text: cprof view FILE shows it, and cprof convert --with-source puts it into a page.",
+  gone: "cprof is not running any more: what is loaded still works, source, instructions and SQL do not.",
   noServer: "Needs a running cprof: open this profile with cprof view FILE.",
   noTimeline: "This profile holds sums only, no samples with a time: there is nothing to lay out over time.",
   noRows: "Single samples were left out of this page because there are too many. cprof view FILE shows the timeline.",

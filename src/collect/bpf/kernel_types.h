@@ -54,17 +54,35 @@ struct mm_struct {
 struct thread_struct {
   unsigned long fsbase;
 };
+struct sched_entity {
+  uint64_t sum_exec_runtime, nr_migrations;
+};
+typedef struct {
+  int counter;
+} atomic_t;
+struct signal_struct {
+  atomic_t live;                        /* threads that have not begun to exit */
+};
 struct task_struct {
   void *stack;
   unsigned int flags;
   unsigned int __state;
   int pid, tgid;
+  char comm[16];
+  struct sched_entity se;
+  uint64_t utime, stime;                /* by the tick */
+  unsigned long nvcsw, nivcsw;
+  struct signal_struct *signal;
   struct mm_struct *mm;
   struct task_struct *group_leader;
   uint64_t start_boottime;
   uint64_t self_exec_id;
   unsigned in_execve : 1;
   struct thread_struct thread;
+};
+
+struct bpf_iter__task {
+  struct task_struct *task;
 };
 
 struct perf_event_attr {

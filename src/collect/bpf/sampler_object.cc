@@ -8,70 +8,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdarg>
-#include <cstdio>
 #include <cstring>
 
+#include "collect/bpf/bpf_messages.h"
 #include "collect/bpf/sampler_bytes.h"
-#include "collect/bpf/support.h"
 
 namespace cprof::collect {
 namespace {
 
 constexpr size_t kChunkBytes = SAMPLER_CHUNK_WORDS * sizeof(uint32_t);
-constexpr size_t kMostMessages = 64 * 1024;
-
-// What libbpf says while this lives: its print hook has no context of its own.
-class Messages {
- public:
-  Messages() : before_(current_) {
-    current_ = this;
-    libbpf_set_print(&print);
-  }
-  ~Messages() { current_ = before_; }
-
-  // The last line of the verifier or of libbpf that is not just its frame.
-  std::string last_line() const {
-    std::string_view text = text_, best;
-    while (!text.empty()) {
-      size_t end = std::min(text.find('\n'), text.size());
-      std::string_view line = text.substr(0, end);
-      text.remove_prefix(std::min(end + 1, text.size()));
-      bool is_frame = line.empty() || line.find("LOG --") != line.npos || line.starts_with("processed ") ||
-                      line.find("failed to load") != line.npos || line.starts_with("verification time") || line.starts_with(";") ||
-                      line.starts_with("stack depth");
-      if (!is_frame) best = line;
-    }
-    return std::string(best.substr(0, 300));
-  }
-
- private:
-  static int print(libbpf_print_level level, const char* format, va_list arguments) {
-    if (!current_ || level == LIBBPF_DEBUG || current_->text_.size() > kMostMessages) return 0;
-    va_list again;
-    va_copy(again, arguments);
-    int length = vsnprintf(nullptr, 0, format, again);
-    va_end(again);
-    if (length <= 0) return 0;
-    std::string line(static_cast<size_t>(length) + 1, '\0');
-    vsnprintf(line.data(), line.size(), format, arguments);
-    line.pop_back();
-    current_->text_ += line;
-    return 0;
-  }
-
-  static thread_local Messages* current_;
-  Messages* before_;
-  std::string text_;
-};
-thread_local Messages* Messages::current_ = nullptr;
-
-std::unexpected<Error> bpf_failure(const std::string& what, int error_number, const Messages* messages = nullptr) {
-  std::string said = messages ? messages->last_line() : "";
-  std::string why = explain_bpf_refusal(error_number, read_bpf_machine()).text();
-  return fail(fmt::format("bpf: {}: {}{}", what, why, said.empty() ? "" : " (" + said + ")"), error_number);
-}
-
 }  // namespace
 
 // What a kernel can do is best found out by trying: distributions add to old ones.
@@ -93,7 +38,7 @@ Result<std::unique_ptr<SamplerObject>> SamplerObject::load_variant(const sampler
 }
 
 Result<void> SamplerObject::open_and_load(const sampler_settings& settings, SamplerVariant variant) {
-  Messages messages;
+  BpfMessages messages;
   settings_ = settings;
   std::span<const std::byte> bytes = sampler_object_bytes(variant);
   bpf_object_open_opts options{};
@@ -156,7 +101,7 @@ SamplerObject::~SamplerObject() {
 }
 
 Result<void> SamplerObject::attach(const char* program) {
-  Messages messages;
+  BpfMessages messages;
   bpf_link* link = bpf_program__attach(bpf_object__find_program_by_name(object_, program));
   if (!link) return bpf_failure(fmt::format("attaching {}", program), errno, &messages);
   tracepoints_.push_back(link);
@@ -171,7 +116,7 @@ Result<void> SamplerObject::attach_tracepoints() {
 }
 
 Result<void> SamplerObject::attach_sampler(Fd perf_event) {
-  Messages messages;
+  BpfMessages messages;
   bpf_program* program = bpf_object__find_program_by_name(object_, "on_sample");
   bpf_link* link = bpf_program__attach_perf_event(program, perf_event.get());
   if (!link) return bpf_failure("attaching the sampler to a perf event", errno, &messages);

@@ -100,6 +100,7 @@ Result<void> PerfCollector::deliver_record(const event::RecordSorter::Item& item
     case event::DecodeOutcome::kUnknown:
       diagnostics_.add("records_unknown", Severity::kInfo, "records of types that this version does not know");
       return {};
+    case event::DecodeOutcome::kNoEvent:
     case event::DecodeOutcome::kMalformed:
       diagnostics_.add("records_malformed", Severity::kDataLoss, "records from the kernel that make no sense");
       return {};

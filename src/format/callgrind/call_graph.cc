@@ -7,7 +7,7 @@ namespace cprof::format {
 using profile::hash_join;
 
 CallGraph::FunctionRow CallGraph::function(const Function& function) {
-  const uint64_t hash = hash_join(hash_join(function.name.value, function.file.value), function.object.value);
+  const uint64_t hash = hash_join(hash_join(profile::hash_seed() ^ function.name.value, function.file.value), function.object.value);
   auto equal = [&](uint32_t row) {
     const Function& f = functions_[row];
     return f.name == function.name && f.file == function.file && f.object == function.object;
@@ -21,7 +21,7 @@ CallGraph::FunctionRow CallGraph::function(const Function& function) {
 void CallGraph::add(std::vector<Call>& rows, profile::RowIndex& index, std::vector<int64_t>& costs, const Place& from,
                     FunctionRow to, std::span<const int64_t> more) {
   const uint64_t hash =
-      hash_join(hash_join(from.function, from.file.value), uint64_t{from.line} << 32 | to);
+      hash_join(hash_join(profile::hash_seed() ^ from.function, from.file.value), uint64_t{from.line} << 32 | to);
   auto equal = [&](uint32_t row) { return rows[row].from == from && rows[row].to == to; };
   const uint32_t row = index.find_or_add(hash, equal, [&] {
     rows.push_back({from, to});

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <unordered_map>
 
+#include "base/number_map.h"
 #include "format/callgrind/call_graph.h"
 #include "format/callgrind/callgrind.h"
 #include "format/callgrind/events.h"
@@ -97,7 +97,7 @@ class CallgrindReader {
   }
 
   // "(3) name" gives the name a number, "(3)" is the name of that number.
-  Result<StringId> name_of(std::string_view value, std::unordered_map<uint64_t, StringId>& names) {
+  Result<StringId> name_of(std::string_view value, NumberMap<uint64_t, StringId>& names) {
     const size_t close = value.find(')');
     const auto number = value.starts_with('(') && close != value.npos ? number_of(value.substr(1, close - 1)) : std::nullopt;
     if (!number) return value == "???" ? profile::kNoText : builder_.intern(value);
@@ -221,7 +221,7 @@ class CallgrindReader {
   std::vector<profile::MetricId> metrics_;
   std::string event_line_;
   std::vector<std::string> long_names_;
-  std::unordered_map<uint64_t, StringId> objects_, files_, functions_;
+  NumberMap<uint64_t, StringId> objects_, files_, functions_;
   std::array<uint64_t, 3> positions_{};
   size_t position_count_ = 1, line_position_ = 0;
   StringId object_ = profile::kNoText, file_ = profile::kNoText;

@@ -34,15 +34,17 @@ bool is_one_of(const std::array<std::string_view, size>& words, std::string_view
 
 // Metadata may be longer than the head: a document that goes on is taken for a trace unless a key is of another format.
 bool is_trace_document(std::string_view text) {
-  static constexpr std::array<std::string_view, 13> kOfOthers = {
-      "meta", "libs", "threads", "$schema", "shared", "profiles", "exporter", "nodes", "head", "startTime", "endTime",
+  static constexpr std::array<std::string_view, 12> kOfOthers = {
+      "libs", "threads", "$schema", "shared", "profiles", "exporter", "nodes", "head", "startTime", "endTime",
       "timeDeltas", "resourceProfiles"};
-  bool is_trace = false, is_other = false;
+  static constexpr std::array<std::string_view, 3> kOfFirefoxMeta = {"interval", "preprocessedProfileVersion", "processType"};
+  bool is_trace = false, is_other = false, in_meta = false;
   const bool is_whole = scan_keys(text, [&](std::string_view key, int depth) {
-    if (depth != 1) return true;
-    is_trace = key == "traceEvents" || key == "stackFrames";
-    is_other = is_one_of(kOfOthers, key);
-    return !is_trace && !is_other;
+    if (depth == 1) in_meta = key == "meta";
+    is_trace = depth == 1 && (key == "traceEvents" || key == "stackFrames");
+    is_other |= depth == 1 && is_one_of(kOfOthers, key);
+    is_other |= depth == 2 && in_meta && is_one_of(kOfFirefoxMeta, key);
+    return !is_trace;
   });
   constexpr size_t kLongHead = 16 * 1024;
   return is_trace || (!is_other && !is_whole && text.size() >= kLongHead);

@@ -14,6 +14,7 @@
 #include "format/chrome/stack_frames.h"
 #include "format/chrome/tasks.h"
 #include "format/chrome/trace_event.h"
+#include "format/chrome/v8_profiles.h"
 #include "format/json/json_number.h"
 #include "format/scope_pairs.h"
 #include "timeline/slice_lanes.h"
@@ -87,7 +88,8 @@ class ChromeReader {
         tasks_(builder_),
         frames_(builder_),
         own_(builder_),
-        async_(builder_) {
+        async_(builder_),
+        v8_(builder_) {
     builder_.profile().run.source = json_.name();
     value_key_ = builder_.intern("value");
   }
@@ -193,6 +195,7 @@ class ChromeReader {
                                                        {'N', &ChromeReader::leave_out},
                                                        {'O', &ChromeReader::leave_out},
                                                        {'D', &ChromeReader::leave_out}}};
+    if (parser_.v8_part().is_present) return add_v8_part(event);
     for (const Phase& phase : kPhases)
       if (phase.letter == event.phase) return (this->*phase.add)(event);
     if (event.phase == 0) ++malformed_;
@@ -220,6 +223,17 @@ class ChromeReader {
     return event.name == profile::kNoText ? parser_.intern("[unnamed]") : event.name;
   }
 
+  // A vector that doubles touches twice the memory that it needs in the end. What was read so far tells how many rows the
+  // file will have.
+  template <typename Row>
+  void make_room(std::vector<Row>& rows) {
+    constexpr size_t kMany = size_t{1} << 16, kMostTimes = 64;
+    constexpr size_t kOfOneEvent = 64;
+    if (rows.size() + kOfOneEvent < rows.capacity() || rows.size() < kMany || json_.size().value_or(0) <= json_.position()) return;
+    const double times = static_cast<double>(*json_.size()) / static_cast<double>(json_.position());
+    rows.reserve(static_cast<size_t>(static_cast<double>(rows.size()) * std::min<double>(times * 1.01, kMostTimes)) + kMany);
+  }
+
   int64_t duration_of(const TraceEvent& event) {
     const auto duration = event.duration_ns ? event.duration_ns : event.thread_duration_ns;
     without_duration_ += !duration;
@@ -236,6 +250,7 @@ class ChromeReader {
     Profile& profile = builder_.profile();
     if (profile.text(event.category) == kOffCpuCategory && add_wait(event, thread, *time, duration)) return;
     std::vector<Slice>& into = event.is_sampled ? sampled_ : profile.slices;
+    make_room(into);
     into.push_back({.thread = thread,
                     .name = name_of_event(event),
                     .category = event.category,
@@ -278,6 +293,7 @@ class ChromeReader {
     const auto time = time_of(event);
     if (!time) return;
     const bool is_begin = event.phase == 'B';
+    make_room(edges_);
     edges_.push_back({.time_ns = *time,
                       .lane = tasks_.thread(event).value,
                       .name = is_begin ? name_of_event(event) : event.name,
@@ -310,6 +326,7 @@ class ChromeReader {
     if (!time) return;
     stacks_left_out_ += event.frame != profile::kNoText || !event.stack.empty();
     const bool is_of_thread = event.scope != 'p' && event.scope != 'g';
+    make_room(builder_.profile().marks);
     builder_.profile().marks.push_back({.thread = is_of_thread ? tasks_.thread(event) : ThreadId(),
                                         .name = name_of_event(event),
                                         .category = event.category,
@@ -327,10 +344,25 @@ class ChromeReader {
     return it->second;
   }
 
-  // DevTools' P events hold parts of a V8 profile in their arguments instead of one stack.
+  // The event "Profile" tells when and on which thread; those with the samples often come from another thread.
+  void begin_v8_profile(const TraceEvent& event) {
+    const auto time = time_of(event);
+    if (time) v8_.begin(v8_key(event), tasks_.thread(event), *time);
+  }
+
+  void add_v8_part(const TraceEvent& event) {
+    const auto time = time_of(event);
+    if (!time) return;
+    if (event.phase == 'P') v8_.add_chunk(v8_key(event), tasks_.thread(event), *time, parser_.v8_part());
+    else v8_.add_whole(tasks_.thread(event), *time, parser_.v8_part());
+  }
+
+  chrome::V8Profiles::Key v8_key(const TraceEvent& event) { return {tasks_.process(event), event.id}; }
+
   void add_sample(const TraceEvent& event) {
     const bool has_stack = event.frame != profile::kNoText || !event.stack.empty();
-    if (event.phase == 'P' && !has_stack) return leave_out(event);
+    if (event.phase == 'P' && !has_stack)
+      return builder_.profile().text(event.name) == "Profile" ? begin_v8_profile(event) : leave_out(event);
     const auto time = time_of(event);
     if (!time) return;
     PendingSample sample{.time_ns = *time, .thread = tasks_.thread(event), .metric = event.name, .frame = event.frame, .site = {}};
@@ -338,6 +370,7 @@ class ChromeReader {
     sample.weight = event.weight ? event.weight : number_argument("weight").value_or(0);
     sample.cpu = cpu_argument();
     if (const auto end = parser_.find_argument("end")) sample.end = end_named(end->text, sample.end);
+    make_room(samples_);
     samples_.push_back(sample);
   }
 
@@ -354,6 +387,7 @@ class ChromeReader {
         continue;
       }
       const TrackId track = counter_track(process, event, argument.key);
+      make_room(builder_.profile().counters);
       builder_.profile().counters.push_back({.track = track, .time_ns = static_cast<uint64_t>(*time), .value = *value});
     }
   }
@@ -399,7 +433,9 @@ class ChromeReader {
       if (profile.strings.size() > before) label_text_bytes_ += argument.text.size() + 64;
       label_scratch_.push_back(label);
     }
-    return builder_.label_set(label_scratch_);
+    make_room(profile.labels);
+    make_room(profile.label_sets);
+    return builder_.recent_label_set(label_scratch_);
   }
 
   Result<Profile> finish() {
@@ -414,6 +450,7 @@ class ChromeReader {
     add_samples();
     own_.apply();
     give_weights();
+    add_v8_samples();
     add_waits();
     shift_times();
     tasks_.give_numbers();
@@ -460,6 +497,18 @@ class ChromeReader {
     }
     if (!samples_.empty()) builder_.profile().run.default_metric = builder_.profile().metrics[0].name;
     samples_ = {};
+  }
+
+  void add_v8_samples() {
+    if (v8_.empty()) return;
+    const chrome::V8Profiles::Outcome outcome = v8_.finish();
+    broken_stacks_ += outcome.broken_stacks;
+    malformed_ += outcome.malformed;
+    if (outcome.samples == 0) return;
+    first_ns_ = std::min(first_ns_, outcome.first_ns);
+    last_ns_ = std::max(last_ns_, outcome.last_ns);
+    Profile& profile = builder_.profile();
+    if (profile.run.default_metric == profile::kNoText) profile.run.default_metric = builder_.intern("duration");
   }
 
   // A weight that was not told is one period.
@@ -530,19 +579,20 @@ class ChromeReader {
 
   void note_losses(const PairCounts& counts) {
     note("chrome_events_malformed", Severity::kDataLoss, "events without a phase, a time or a value were left out", malformed_);
-    note("chrome_negative_durations", Severity::kNotice, "slices with a negative duration are shown with a duration of 0",
+    note("chrome_negative_durations", Severity::kError, "slices with a negative duration are shown with a duration of 0",
          negative_durations_);
-    note("chrome_no_duration", Severity::kNotice, "complete events (X) without dur are shown with a duration of 0",
+    note("chrome_no_duration", Severity::kError, "complete events (X) without dur are shown with a duration of 0",
          without_duration_);
-    note("chrome_open_slices", Severity::kNotice, "slices without an end: shown until the end of the trace", counts.open);
-    note("chrome_unmatched_ends", Severity::kNotice, "ends (E, e, F) that close no open slice were left out",
+    note("chrome_open_slices", Severity::kError, "slices without an end: shown until the end of the trace", counts.open);
+    note("chrome_unmatched_ends", Severity::kError, "ends (E, e, F) that close no open slice were left out",
          counts.unmatched_ends);
-    note("chrome_pairs_not_nested", Severity::kNotice,
-         "pair not nested, or not known to be: an end closes the newest open slice of its name, an end without a name the "
-         "newest open slice", counts.not_nested);
+    note("chrome_pairs_not_nested", Severity::kError,
+         fmt::format("{} not nested, or not known to be: an end closes the newest open slice of its name, an end without a "
+                     "name the newest open slice", counts.not_nested == 1 ? "1 pair" : fmt::format("{} pairs", counts.not_nested)),
+         counts.not_nested);
     note("chrome_overlapping_slices", Severity::kNotice,
          "slices that overlap others of their thread without nesting are shown on a further track", moved_);
-    note("chrome_broken_stacks", Severity::kDataLoss, "samples whose sf is no stack of stackFrames count on [unknown]",
+    note("chrome_broken_stacks", Severity::kDataLoss, "samples whose stack is not in the file count on [unknown]",
          broken_stacks_);
     note("chrome_stacks_left_out", Severity::kInfo, "stacks of instant events are not kept", stacks_left_out_);
     note("chrome_arguments_cut", Severity::kInfo, "arguments that are arrays, deeply nested, many or long were left out",
@@ -564,6 +614,7 @@ class ChromeReader {
   chrome::StackFrames frames_;
   chrome::OwnData own_;
   chrome::AsyncTracks async_;
+  chrome::V8Profiles v8_;
   TraceEvent event_;
   StringId value_key_;
   std::vector<Edge> edges_;

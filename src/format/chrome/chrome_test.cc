@@ -71,7 +71,8 @@ TEST(Chrome, PairsThatOverlap) {
   const std::string begins = event('B', "Event2", "200") + "," + event('B', "Event3", "280") + ",";
   const Profile named = read_ok(events(begins + event('E', "Event2", "300") + "," + event('E', "Event3", "350")));
   EXPECT_EQ(slices_of(named), "Event2 200000+100000 0\nEvent3 280000+70000 0 overlapping (2)\n");
-  EXPECT_EQ(named.diagnostics.count("chrome_pairs_not_nested"), 1u);
+  ASSERT_EQ(named.diagnostics.count("chrome_pairs_not_nested"), 1u);
+  EXPECT_EQ(named.diagnostics.entries().at("chrome_pairs_not_nested").description.substr(0, 17), "1 pair not nested");
   const Profile nameless = read_ok(events(begins + event('E', "", "300") + "," + event('E', "", "350")));
   EXPECT_EQ(slices_of(nameless), "Event2 200000+150000 0\nEvent3 280000+20000 1\n");
   EXPECT_EQ(nameless.diagnostics.count("chrome_pairs_not_nested"), 1u);
@@ -114,7 +115,8 @@ TEST(Chrome, FractionsAreExact) {
 TEST(Chrome, NegativeDurationsAndTimes) {
   const Profile p = read_ok(events(event('X', "a", "10", R"(,"dur":-877330)") + "," + event('X', "b", "20", R"(,"dur":5)")));
   EXPECT_EQ(slices_of(p), "a 10000+0 0\nb 20000+5000 0\n");
-  EXPECT_EQ(p.diagnostics.count("chrome_negative_durations"), 1u);
+  ASSERT_EQ(p.diagnostics.count("chrome_negative_durations"), 1u);
+  EXPECT_EQ(p.diagnostics.entries().at("chrome_negative_durations").severity, Severity::kError) << "said in one line";
   EXPECT_EQ(total(p, "wall"), 5000);
   const Profile early = read_ok(events(event('X', "a", "-5", R"(,"dur":2)") + "," + event('X', "b", "1", R"(,"dur":1)")));
   EXPECT_EQ(slices_of(early), "a 0+2000 0\nb 6000+1000 0\n");
@@ -229,8 +231,91 @@ TEST(Chrome, SniffsOnlyItsOwn) {
                                 R"({"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{}})", R"([{"a":1}])", R"(["ph"])",
                                 R"({"a":{"traceEvents":[]}})"})
     EXPECT_FALSE(sniff_chrome(as_span(text))) << text;
-  const std::string firefox = R"({"meta":{"x":")" + std::string(70'000, 'x');
+  const std::string firefox = R"({"meta":{"interval":1,"x":")" + std::string(70'000, 'x');
   EXPECT_FALSE(sniff_chrome(as_span(std::string_view(firefox).substr(0, 65536))));
+}
+
+// What stands before the events may have any name, size and depth.
+TEST(Chrome, MetadataBeforeTheEvents) {
+  const std::string events = R"("traceEvents":[{"ph":"X","name":"b","ts":5,"dur":100,"pid":1,"tid":1}]})";
+  const std::string nested = R"({"meta":{"a":{"b":[1,{"c":[]}]}},)", timed = R"({"startTime":"now","head":{},"nodes":[1],)";
+  for (const std::string& front : {nested, timed, nested + R"("long":")" + std::string(1'500'000, 'x') + "\",",
+                                   R"({"metadata":{"text":")" + std::string(1'500'000, 'x') + "\"},"}) {
+    const std::string text = front + events + "  \n \n";
+    EXPECT_EQ(find_by_content(as_span(std::string_view(text).substr(0, 65536))), &chrome_format()) << front.substr(0, 40);
+    EXPECT_EQ(slices_of(read_ok(text)), "b 5000+100000 0\n");
+  }
+}
+
+std::string v8_event(std::string_view name, std::string_view ts, std::string_view data, std::string_view more = "") {
+  return fmt::format(R"({{"args":{{"data":{{{}}}}},"ph":"P","name":"{}","cat":"disabled-by-default-v8.cpu_profiler","pid":1,"id":"0x7","ts":{}{}}})",
+                     data, name, ts, more.empty() ? R"(,"tid":2)" : more);
+}
+
+constexpr std::string_view kV8Nodes = R"json("nodes":[{"id":1,"callFrame":{"functionName":"(root)","scriptId":0}},
+  {"id":2,"parent":1,"callFrame":{"functionName":"main","url":"a.js","lineNumber":9,"columnNumber":4}}])json";
+const std::string kV8Begin = v8_event("Profile", "1000", R"("startTime":77)", R"(,"tid":1)");
+
+TEST(ChromeV8, ChunksAreOneProfileOfTheThreadThatItBeganOn) {
+  const std::string first = v8_event("ProfileChunk", "2000", fmt::format(R"("cpuProfile":{{{},"samples":[2,2]}},"timeDeltas":[100,200],"lines":[1,2])", kV8Nodes));
+  const std::string second = v8_event("ProfileChunk", "3000",
+      R"("cpuProfile":{"nodes":[{"id":3,"parent":2,"callFrame":{"functionName":""}}],"samples":[3,2],"timeDeltas":[50,-20]})");
+  for (const std::string& list : {kV8Begin + "," + first + "," + second, second + "," + first + "," + kV8Begin}) {
+    const Profile p = read_ok(events(list));
+    EXPECT_EQ(p.samples.size(), 4u);
+    EXPECT_EQ(total(p, "duration"), 200'000 + 30'000 + 20'000 + 20'000);
+    EXPECT_EQ(p.samples.front().time_ns, 1'100'000u) << "from the event, not from startTime, which is of another clock";
+    EXPECT_EQ(p.threads[p.samples.front().thread.index()].tid, 1);
+    EXPECT_EQ(p.text(p.run.default_metric), "duration");
+    EXPECT_TRUE(p.diagnostics.entries().empty());
+    EXPECT_NE(dump(p).find("main@10:a.js;(anonymous)@0:; duration/nanoseconds=20000 tid=1"), std::string::npos) << dump(p);
+  }
+}
+
+TEST(ChromeV8, SamplesBesideSlices) {
+  const Profile p = read_ok(events(event('X', "task", "1000", R"(,"dur":900)") + "," + kV8Begin + "," +
+      v8_event("ProfileChunk", "2000", fmt::format(R"("cpuProfile":{{{},"samples":[2]}},"timeDeltas":[100],"endTime":9)", kV8Nodes))));
+  EXPECT_EQ(slices_of(p), "task 1000000+900000 0\n");
+  EXPECT_EQ(p.samples.size(), 1u);
+  EXPECT_EQ(p.metrics.size(), 1u) << "slices do not count beside samples";
+}
+
+TEST(ChromeV8, AWholeProfileInOneEvent) {
+  const std::string whole = R"json("cpuProfile":{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},
+      {"id":2,"callFrame":{"functionName":"f","url":""}}],"startTime":500,"endTime":900,"samples":[2,1],"timeDeltas":[100,200]})json";
+  const std::string text = fmt::format(R"([{{"ph":"I","name":"CpuProfile","pid":1,"tid":4,"ts":9000,"args":{{"data":{{{}}}}}}}])", whole);
+  const Profile p = read_ok(text);
+  ASSERT_EQ(p.samples.size(), 2u);
+  EXPECT_EQ(p.samples[0].time_ns, 600'000u);
+  EXPECT_EQ(p.samples[1].weight, 100'000);
+  EXPECT_FALSE(p.samples[1].site.valid()) << "the root alone is no stack";
+  EXPECT_TRUE(p.marks.empty());
+}
+
+// Two profiles with the same node numbers: other ids, or the same id in another process.
+TEST(ChromeV8, ProfilesStayApart) {
+  std::string list;
+  for (int pid : {1, 2})
+    list += fmt::format(R"({{"ph":"P","name":"ProfileChunk","pid":{0},"tid":{0},"id":"0x1","ts":100,"args":{{"data":{{"cpuProfile":{{"nodes":[{{"id":1,"callFrame":{{"functionName":"f{0}"}}}}],"samples":[1,1]}},"timeDeltas":[10,10]}}}}}},)", pid);
+  const Profile p = read_ok(events(list.substr(0, list.size() - 1)));
+  EXPECT_EQ(dump(p), "f1@0:; duration/nanoseconds=10000 tid=1\nf1@0:; duration/nanoseconds=10000 tid=1\n"
+                     "f2@0:; duration/nanoseconds=10000 tid=2\nf2@0:; duration/nanoseconds=10000 tid=2\n");
+  EXPECT_EQ(p.samples[0].time_ns, 90'000u) << "without its beginning a chunk ends when it was written";
+}
+
+TEST(ChromeV8, NonsenseIsCounted) {
+  const auto losses = [](std::string_view data) {
+    const Profile p = read_ok(events(kV8Begin + "," + event('i', "mark", "1") + "," + v8_event("ProfileChunk", "2000", data)));
+    return fmt::format("{} samples, {} malformed, {} broken", p.samples.size(), p.diagnostics.count("chrome_events_malformed"),
+                       p.diagnostics.count("chrome_broken_stacks"));
+  };
+  EXPECT_EQ(losses(fmt::format(R"("cpuProfile":{{{},"samples":[2,9]}},"timeDeltas":[1,1])", kV8Nodes)), "2 samples, 0 malformed, 1 broken");
+  EXPECT_EQ(losses(fmt::format(R"("cpuProfile":{{{},"samples":[2,2]}},"timeDeltas":[1])", kV8Nodes)), "2 samples, 1 malformed, 0 broken");
+  EXPECT_EQ(losses(fmt::format(R"("cpuProfile":{{{},"samples":[2,2]}},"timeDeltas":[1,9223372036854775807])", kV8Nodes)), "1 samples, 1 malformed, 0 broken");
+  EXPECT_EQ(losses(R"("cpuProfile":{"nodes":[{"id":1,"parent":1,"callFrame":{}},{"id":1}],"samples":[1]},"timeDeltas":[1])"), "1 samples, 1 malformed, 1 broken");
+  EXPECT_EQ(losses(R"("cpuProfile":{"nodes":7,"samples":{"a":[1]},"timeDeltas":"x"})"), "0 samples, 0 malformed, 0 broken");
+  EXPECT_EQ(losses(R"("cpuProfile":[1,2])"), "0 samples, 0 malformed, 0 broken");
+  EXPECT_EQ(refusal(R"([{"ph":"P","args":{"data":{"cpuProfile":{"nodes":[{"id":1,)"), "test-input: the file ends inside an event, at byte 58");
 }
 
 std::string written(const Profile& profile) {

@@ -1,4 +1,5 @@
 #include "format/chrome/tasks.h"
+#include "base/number_map.h"
 
 #include <algorithm>
 #include <vector>
@@ -57,7 +58,7 @@ void Tasks::give_numbers() {
   std::vector<TaskKey> pid_of(profile.processes.size()), tid_of(profile.threads.size());
   for (const auto& [key, id] : processes_) pid_of[id.index()] = {key};
   for (const auto& [keys, id] : threads_) tid_of[id.index()] = {keys.second};
-  std::unordered_map<uint64_t, int32_t> numbers;  // of texts: a tid that equals its pid is the main thread
+  NumberMap<uint64_t, int32_t> numbers;  // of texts: a tid that equals its pid is the main thread
   auto number_of = [&](TaskKey key) {
     auto [it, is_new] = numbers.try_emplace(key.value, last_number);
     if (is_new && last_number < INT32_MAX) it->second = ++last_number;

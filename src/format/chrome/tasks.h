@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 
+#include "base/number_map.h"
 #include "format/chrome/trace_event.h"
 
 namespace cprof::format::chrome {
@@ -27,15 +27,10 @@ class Tasks {
   void give_numbers();
 
  private:
-  struct PairHash {
-    size_t operator()(const std::pair<uint64_t, uint64_t>& key) const {
-      return profile::hash_join(profile::hash_join(0x51ed270b, key.first), key.second);
-    }
-  };
   profile::ProfileBuilder& builder_;
-  std::unordered_map<uint64_t, profile::ProcessId> processes_;                           // by TaskKey
-  std::unordered_map<std::pair<uint64_t, uint64_t>, profile::ThreadId, PairHash> threads_;  // by both TaskKeys
-  std::unordered_map<uint64_t, profile::ThreadId> by_tid_;  // the first that has this tid
+  NumberMap<uint64_t, profile::ProcessId> processes_;                      // by TaskKey
+  NumberMap<std::pair<uint64_t, uint64_t>, profile::ThreadId> threads_;  // by both TaskKeys
+  NumberMap<uint64_t, profile::ThreadId> by_tid_;                        // the first that has this tid
   TaskKey last_pid_, last_tid_;
   profile::ThreadId last_;  // of those two
 };

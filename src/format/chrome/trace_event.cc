@@ -16,6 +16,15 @@ constexpr size_t kMaxArguments = 32;     // of one event
 constexpr size_t kMaxArgumentBytes = 4096;
 constexpr int64_t kMaxTime = int64_t{1} << 62;
 
+// Arguments that hold a V8 profile and the times of its samples.
+constexpr std::array<std::string_view, 4> kV8Profiles = {"data.cpuProfile", "data.cpu_profile", "cpuProfile", "cpu_profile"};
+constexpr std::array<std::string_view, 2> kV8Deltas = {"data.timeDeltas", "timeDeltas"};
+
+template <size_t size>
+bool is_one_of(const std::array<std::string_view, size>& words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
 bool is_scalar(Token token) {
   return token == Token::kText || token == Token::kNumber || token == Token::kTrue || token == Token::kFalse;
 }
@@ -94,8 +103,9 @@ Token EventParser::parse(TraceEvent& event) {
   event.stack = std::move(stack);
   arguments_.clear();
   texts_.clear();
+  v8_part_.clear();
   while (true) {
-    Token token = json_.next();
+    Token token = json_.next_key();
     if (token != Token::kKey) return token;
     event.is_empty = false;
     const uint64_t key = word_of(json_.text());
@@ -105,7 +115,7 @@ Token EventParser::parse(TraceEvent& event) {
         handle = field.handle;
         break;
       }
-    token = json_.next();
+    token = json_.next_value();
     token = handle ? (this->*handle)(token, event) : json_.skip(token);
     if (JsonTokenizer::is_over(token)) return token;
   }
@@ -218,16 +228,18 @@ Token EventParser::arguments(Token first, TraceEvent& event) {
 Token EventParser::object_of_arguments(std::string_view prefix, unsigned depth, TraceEvent& event) {
   std::string key(prefix);
   while (true) {
-    Token token = json_.next();
+    Token token = json_.next_key();
     if (token != Token::kKey) return token;
     key.resize(prefix.size());
     key += json_.text();
-    token = take_argument(json_.next(), key, depth, event);
+    token = take_argument(json_.next_value(), key, depth, event);
     if (JsonTokenizer::is_over(token)) return token;
   }
 }
 
 Token EventParser::take_argument(Token first, std::string_view key, unsigned depth, TraceEvent& event) {
+  if (first == Token::kBeginObject && is_one_of(kV8Profiles, key)) return parse_v8_profile(json_, cache_, v8_part_);
+  if (first == Token::kBeginArray && is_one_of(kV8Deltas, key)) return parse_v8_deltas(json_, v8_part_);
   if (first == Token::kBeginObject && depth + 1 < kArgumentDepth)
     return object_of_arguments(std::string(key) + ".", depth + 1, event);
   event.is_cut |= first == Token::kBeginObject || first == Token::kBeginArray;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/chrome/v8_profiles.h"
 #include "format/json/tokenizer.h"
 #include "profile/builder.h"
 
@@ -59,7 +60,7 @@ class TextCache {
     StringId id = profile::kNoText;
   };
   StringTable& table_;
-  std::vector<Slot> slots_{4096};
+  std::vector<Slot> slots_{8192};
 };
 
 class EventParser {
@@ -72,6 +73,7 @@ class EventParser {
   size_t argument_count() const { return arguments_.size(); }
   Argument argument(size_t i) const;
   std::optional<Argument> find_argument(std::string_view key) const;
+  const V8Part& v8_part() const { return v8_part_; }  // of the newest event
   StringId intern(std::string_view text) { return cache_.intern(text); }
   TaskKey task_key(std::string_view text);
 
@@ -118,6 +120,7 @@ class EventParser {
   TextCache cache_;
   std::vector<Row> arguments_;
   std::string texts_;  // of arguments_
+  V8Part v8_part_;
 };
 
 // "12.3456", in microseconds, as nanoseconds, rounded to the nearest.

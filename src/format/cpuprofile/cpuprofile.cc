@@ -5,8 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <unordered_map>
-
+#include "format/cpuprofile/v8_tree.h"
 #include "format/input.h"
 #include "format/json/json_head.h"
 #include "format/json/json_nodes.h"
@@ -16,27 +15,13 @@
 namespace cprof::format {
 namespace {
 
-using profile::CallSiteId;
-
 constexpr uint64_t kMicrosecond = 1000;
 constexpr uint64_t kMaxMicroseconds = INT64_MAX / kMicrosecond;
-
-struct Node {
-  int64_t id = -1;
-  int64_t parent = -1;  // an id
-  int64_t hits = 0;
-  StringId name = profile::kNoText, url = profile::kNoText;
-  int64_t line = -1, column = -1;  // from 0
-};
 
 Result<int64_t> as_whole(std::string_view literal) {
   const auto value = scaled_number(literal, 0);
   if (!value) return fail(fmt::format("{} is not a number that 64 bits hold", literal));
   return *value;
-}
-
-uint32_t from_one(int64_t from_zero) {
-  return from_zero >= 0 && from_zero < int64_t{UINT32_MAX} ? static_cast<uint32_t>(from_zero + 1) : 0;
 }
 
 class CpuProfileReader {
@@ -48,10 +33,8 @@ class CpuProfileReader {
     JsonWalker walker(root_);
     TRY(json.parse(walker));
     if (has_head_) return fail(name_ + ": not supported: the nested nodes of Chrome before 58");
-    if (nodes_.empty()) return fail(name_ + ": no nodes");
-    TRY(index_nodes());
-    sites_.resize(nodes_.size());
-    is_placed_.resize(nodes_.size());
+    if (tree_.nodes().empty()) return fail(name_ + ": no nodes");
+    if (auto bad = tree_.index(); !bad) return refuse(bad.error().message);
     TRY(samples_.empty() ? add_hits() : add_samples());
     builder_.profile().run.default_metric = builder_.profile().metrics[0].name;
     return builder_.take();
@@ -76,12 +59,11 @@ class CpuProfileReader {
 
   std::string name_;
   profile::ProfileBuilder builder_;
-  std::vector<Node> nodes_;
-  std::vector<std::pair<int64_t, int64_t>> edges_;  // parent, child: ids
+  V8Tree tree_{builder_};
   std::vector<int64_t> samples_, deltas_, timestamps_;
   int64_t start_us_ = 0, end_us_ = 0;
   bool has_head_ = false;
-  Node node_;
+  V8Node node_;
   std::vector<int64_t> children_;
 
   JsonText function_name_{[this](std::string_view t) { return node_.name = builder_.intern(t), Result<void>(); }};
@@ -111,9 +93,6 @@ class CpuProfileReader {
                     {"endTime", &end_},
                     {"head", &head_}}};
 
-  std::unordered_map<int64_t, size_t> rows_;  // of nodes_, by id
-  std::vector<CallSiteId> sites_;
-  std::vector<bool> is_placed_;
   profile::MetricId metric_;
   profile::ThreadId thread_;
 
@@ -127,65 +106,24 @@ class CpuProfileReader {
 
   Result<void> end_node() {
     if (node_.id < 0) return fail("a node without an id");
-    nodes_.push_back(node_);
-    for (int64_t child : children_) edges_.emplace_back(node_.id, child);
+    tree_.add(node_);
+    for (int64_t child : children_) tree_.add_edge(node_.id, child);
     return {};
   }
 
-  Result<void> index_nodes() {
-    for (size_t i = 0; i < nodes_.size(); ++i)
-      if (!rows_.try_emplace(nodes_[i].id, i).second) return refuse(fmt::format("two nodes have the id {}", nodes_[i].id));
-    for (const auto& [parent, child] : edges_) {
-      auto row = rows_.find(child);
-      if (row == rows_.end()) return refuse(fmt::format("node {} has a child {}, which is not there", parent, child));
-      nodes_[row->second].parent = parent;
-    }
-    return {};
-  }
-
-  Result<size_t> row_of(int64_t id, std::string_view who) const {
-    auto row = rows_.find(id);
-    if (row == rows_.end()) return refuse(fmt::format("{} names node {}, which is not there", who, id));
-    return row->second;
-  }
-
-  // The node's stack. The root of V8's tree is no function.
-  Result<CallSiteId> site_of(size_t row) {
-    std::vector<size_t> path;
-    for (size_t at = row; !is_placed_[at];) {
-      path.push_back(at);
-      if (path.size() > nodes_.size()) return refuse(fmt::format("node {} is its own ancestor", nodes_[row].id));
-      if (nodes_[at].parent < 0) break;
-      at = TRY(row_of(nodes_[at].parent, "a node"));
-    }
-    while (!path.empty()) {
-      const size_t at = path.back();
-      path.pop_back();
-      const Node& node = nodes_[at];
-      const CallSiteId parent = node.parent < 0 ? CallSiteId() : sites_[rows_.find(node.parent)->second];
-      const bool is_root = node.parent < 0 && builder_.profile().text(node.name) == "(root)";
-      sites_[at] = is_root ? CallSiteId() : builder_.site(parent, location(node));
-      is_placed_[at] = true;
-    }
-    return sites_[row];
-  }
-
-  profile::LocationId location(const Node& node) {
-    const StringId name = node.name == profile::kNoText ? builder_.intern("(anonymous)") : node.name;
-    const uint32_t start = from_one(node.line);
-    const profile::Line line{
-        builder_.function({.name = name, .system_name = name, .file = node.url, .start_line = start}), start,
-        from_one(node.column)};
-    return builder_.named_location({}, profile::FrameKind::kJit, {&line, 1});
+  Result<profile::CallSiteId> site_of(int64_t id, std::string_view who) {
+    auto site = tree_.site_of(id, who);
+    if (!site) return refuse(site.error().message);
+    return site;
   }
 
   Result<void> add_hits() {
     metric_ = builder_.add_metric("samples", "count");
     bool any = false;
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].hits == 0) continue;
+    for (const V8Node& node : tree_.nodes()) {
+      if (node.hits == 0) continue;
       any = true;
-      builder_.add_aggregate({.site = TRY(site_of(i)), .metric = metric_, .value = nodes_[i].hits});
+      builder_.add_aggregate({.site = TRY(site_of(node.id, "a node")), .metric = metric_, .value = node.hits});
     }
     return any ? Result<void>() : refuse("no samples");
   }
@@ -232,11 +170,10 @@ class CpuProfileReader {
   }
 
   Result<void> add_sample(int64_t id, uint64_t at, uint64_t next) {
-    const size_t row = TRY(row_of(id, "a sample"));
     builder_.add_sample({.time_ns = at,
                          .weight = static_cast<int64_t>(next - at),
                          .thread = thread_,
-                         .site = TRY(site_of(row)),
+                         .site = TRY(site_of(id, "a sample")),
                          .metric = metric_});
     return {};
   }

@@ -94,7 +94,7 @@ class MarkerReader {
   void close(Span span, uint64_t end) {
     auto& starts = open_[span.name];
     if (starts.empty()) {
-      builder_.profile().diagnostics.add("firefox_unmatched_ends", Severity::kNotice,
+      builder_.profile().diagnostics.add("firefox_unmatched_ends", Severity::kError,
                                          "ends of markers that never began became marks");
       return add_mark(span, end);
     }

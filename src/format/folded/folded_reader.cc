@@ -1,5 +1,6 @@
-// Lines of two counts ("frame;frame 12 30", a comparison) are known only when every line has two: until one has not, the
-// lines are held back as they are, since a frame's name may end in a number.
+// Lines of two counts ("frame;frame 12 30", a comparison) are known only at the end of the file: every line has two, and no
+// stack comes twice, as difffolded.pl prints each of its stacks once. Until a line shows otherwise they are held back as
+// they are, since a frame's name may end in a number.
 //
 // One pass, a line at a time. A line's stack is first looked up as a whole by a keyed 128-bit hash, so that a stack that
 // comes again (most do) costs neither splitting nor interning; memory grows with the different stacks, not with lines.
@@ -104,21 +105,21 @@ class FoldedReader {
       if (!line.starts_with('#')) note_malformed(line);
       return;
     }
-    if (may_be_pairs_ && first_of_two(*split)) return hold(*split);
+    if (may_be_pairs_)
+      if (const auto first = first_of_two(*split); first && hold(*split, first->stack)) return;
     release();
     add_stack(*split);
   }
 
-  // As it stands, the first count as a part of the stack.
-  void hold(const StackLine& line) {
-    const TextHash key = hasher_(line.stack);
-    const uint32_t row = stacks_.find_or_add(key.a, [&](uint32_t r) { return held_[r].key == key; }, [&] {
-      held_.push_back({key, std::string(line.stack), 0, 0});
+  // As it stands, the first count as a part of the stack. False: its stack was there before.
+  bool hold(const StackLine& line, std::string_view stack) {
+    const TextHash key = hasher_(stack);
+    const size_t before = held_.size();
+    stacks_.find_or_add(key.a, [&](uint32_t r) { return held_[r].key == key; }, [&] {
+      held_.push_back({key, std::string(line.stack), line.count.value});
       return static_cast<uint32_t>(held_.size() - 1);
     });
-    Held& held = held_[row];
-    ++held.lines;
-    add_to(held.total, line.count.value);
+    return held_.size() > before;
   }
 
   void release() {
@@ -126,7 +127,7 @@ class FoldedReader {
     if (held_.empty()) return;
     stacks_ = {};
     const std::vector<Held> held = std::exchange(held_, {});
-    for (const Held& line : held) add_stack({line.stack, {line.total, false}});
+    for (const Held& line : held) add_stack({line.stack, {line.count, false}});
   }
 
   void add_stack(const StackLine& line) {
@@ -166,10 +167,8 @@ class FoldedReader {
     for (const Held& line : held_) {
       const StackLine first = *split_line(line.stack);
       const profile::CallSiteId site = intern_stack(first.stack);
-      int64_t before = 0;
-      for (uint64_t i = 0; i < line.lines; ++i) add_to(before, first.count.value);
-      add_value(site, metric_, before);
-      add_value(site, after, line.total);
+      add_value(site, metric_, first.count.value);
+      add_value(site, after, line.count);
     }
     return take();
   }
@@ -211,10 +210,9 @@ class FoldedReader {
   }
 
   struct Held {
-    TextHash key;
+    TextHash key;       // of the stack without it
     std::string stack;  // with the first count
-    int64_t total = 0;  // of the second one
-    uint64_t lines = 0;
+    int64_t count = 0;  // the second one
   };
 
   LineReader lines_;

@@ -53,7 +53,7 @@ TEST(FoldedWriter, ByThreadAndExtended) {
 }
 
 TEST(FoldedPairs, WrittenAndReadBack) {
-  auto read = read_bytes(folded_format(), "main;a 5 9\nmain;b 7 0\nmain;a 1 1\nmain;big 9007199254740993 2\n");
+  auto read = read_bytes(folded_format(), "main;a 6 10\nmain;b 7 0\nmain;big 9007199254740993 2\n");
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read->metrics.size(), 2u);
   EXPECT_EQ(total(*read, "before"), 9007199254740993 + 13);
@@ -79,6 +79,9 @@ TEST(FoldedPairs, ANumberInANameIsNone) {
     }
   }
   EXPECT_EQ(written(*read_bytes(folded_format(), "app;thread 1 5\napp;thread 1 6\napp;idle 7\n")), "app;idle 7\napp;thread 1 11\n");
+  EXPECT_EQ(written(*read_bytes(folded_format(), "app;thread 1 5\napp;thread 2 6\n")), "app;thread 1 5\napp;thread 2 6\n")
+      << "every stack ends in a number, and app;thread comes twice";
+  EXPECT_EQ(written(*read_bytes(folded_format(), "b;x 1 5\nb;y 3 1\nb;x 1 6\n")), "b;x 1 11\nb;y 3 1\n");
   EXPECT_EQ(error_of("a;b 0 0\n"), "test-input: total weight is 0");
 }
 

@@ -15,17 +15,34 @@ int64_t divided(int64_t value, int64_t divisor) {
 
 }  // namespace
 
-// What stands next in a sorted output below one node: the line of a child itself, or all lines below it.
+// What stands next in a sorted output below one node: the line of a child itself, "text value", or all lines below it,
+// which begin with "text;".
 struct FoldedTree::Item {
   Node node = kRoot;
   bool is_line = false;
-  std::string key;  // "text value" or "text;": as the bytes of the lines compare
+  int64_t value = 0;
+  std::string_view text;
+
+  char behind_text() const { return is_line ? ' ' : ';'; }
+  std::string key() const { return std::string(text) + behind_text() + (is_line ? std::to_string(value) : std::string()); }
+  bool comes_before(const Item& other) const;
 };
+
+// As the bytes of the lines compare. Keys are only made where a text goes on just like the key of a shorter one.
+bool FoldedTree::Item::comes_before(const Item& other) const {
+  const size_t common = std::min(text.size(), other.text.size());
+  if (const int order = text.substr(0, common).compare(other.text.substr(0, common))) return order < 0;
+  const auto next = [&](const Item& item) {
+    return static_cast<unsigned char>(item.text.size() > common ? item.text[common] : item.behind_text());
+  };
+  return next(*this) != next(other) ? next(*this) < next(other) : key() < other.key();
+}
 
 FoldedTree::FoldedTree() { rows_.emplace_back(); }
 
 FoldedTree::Node FoldedTree::child(Node parent, StringId id) {
-  return index_.find_or_add(parent, id.value, [&] {
+  auto is_child = [&](uint32_t row) { return rows_[row].parent == parent && rows_[row].text == id; };
+  return index_.find_or_add(parent, id.value, rows_.size(), is_child, [&] {
     rows_.push_back({parent, id, 0});
     return static_cast<uint32_t>(rows_.size() - 1);
   });
@@ -37,13 +54,12 @@ void FoldedTree::add(Node node, int64_t value) { rows_[node].value = add_clamped
 void FoldedTree::append_items(std::span<const Node> children, int64_t divisor, std::vector<Item>& items) const {
   const size_t first = items.size();
   for (Node node : children) {
-    std::string text(texts_[rows_[node].text]);
-    if (int64_t value = divided(rows_[node].value, divisor))
-      items.push_back({node, true, text + ' ' + std::to_string(value)});
-    items.push_back({node, false, text + ';'});
+    const std::string_view text = texts_[rows_[node].text];
+    if (int64_t value = divided(rows_[node].value, divisor)) items.push_back({node, true, value, text});
+    items.push_back({node, false, 0, text});
   }
   std::sort(items.begin() + static_cast<ptrdiff_t>(first), items.end(),
-            [](const Item& a, const Item& b) { return a.key > b.key; });
+            [](const Item& a, const Item& b) { return b.comes_before(a); });
 }
 
 // All nodes grouped by parent; the children of node n are [offsets[n], offsets[n + 1]).
@@ -72,13 +88,12 @@ Result<void> FoldedTree::for_each_line(int64_t divisor, const LineSink& on_line)
       open.pop_back();
     }
     if (items.empty()) return {};
-    Item item = std::move(items.back());
+    const Item item = items.back();
     items.pop_back();
-    const Row& row = rows_[item.node];
     const size_t length = path.size();
-    path += texts_[row.text];
+    path += item.text;
     if (item.is_line) {
-      TRY(on_line(path, item.node, divided(row.value, divisor)));
+      TRY(on_line(path, item.node, item.value));
       path.resize(length);
       continue;
     }

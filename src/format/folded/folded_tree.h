@@ -53,7 +53,7 @@ class FoldedTree {
   void append_items(std::span<const Node> children, int64_t divisor, std::vector<Item>& items) const;
 
   StringTable texts_;
-  profile::PairIndex index_;
+  profile::ChildIndex index_;
   std::vector<Row> rows_;
 };
 

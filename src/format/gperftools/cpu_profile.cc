@@ -3,6 +3,7 @@
 // as the second frame, the same one in nearly all samples, sometimes two of them; they are taken out, and a leaf that
 // stands there twice, since it came from the signal's registers and from the unwinder, once.
 #include "format/gperftools/cpu_profile.h"
+#include "base/number_map.h"
 
 #include <fmt/format.h>
 
@@ -65,7 +66,7 @@ class CpuStacks {
   }
 
   std::optional<uint64_t> common_second() const {
-    std::unordered_map<uint64_t, size_t> counts;
+    NumberMap<uint64_t, size_t> counts;
     for (const Row& row : rows_)
       if (row.size > 1) ++counts[words_[row.first + 1]];
     const size_t enough = rows_.size() - rows_.size() / kSamplesPerException;

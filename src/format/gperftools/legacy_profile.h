@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "base/number_map.h"
 #include "base/result.h"
 #include "format/gperftools/memory_map.h"
 #include "profile/builder.h"
@@ -62,8 +62,8 @@ class LegacyProfile {
   std::vector<int64_t> values_;  // metrics_.size() a row
   MemoryMap map_;
   std::vector<profile::MappingId> mappings_;  // by entry of map_
-  std::unordered_map<uint64_t, std::vector<profile::Line>> names_;
-  std::unordered_map<uint64_t, profile::LocationId> exact_, callers_;
+  NumberMap<uint64_t, std::vector<profile::Line>> names_;
+  NumberMap<uint64_t, profile::LocationId> exact_, callers_;
   bool is_numbered_ = false, has_exact_leaves_ = false;
 };
 

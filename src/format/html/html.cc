@@ -21,10 +21,11 @@ const FormatInfo& html_format() {
   return info;
 }
 
-Result<void> write_html(const profile::Profile& profile, OutputFile& out, const WriteOptions&) {
+Result<void> write_html(const profile::Profile& profile, OutputFile& out, const WriteOptions& options) {
   const std::string& source = profile.run.source;
   const page::PageProfile pages[] = {{&profile, source.empty() ? "recording" : source}};
-  return page::write_html_file(pages, {}, [&](std::string_view text) { return out.write(text); });
+  const page::PayloadOptions payload{.with_source = options.with_source, .source_roots = options.source_roots};
+  return page::write_html_file(pages, payload, [&](std::string_view text) { return out.write(text); });
 }
 
 }  // namespace cprof::format

@@ -21,7 +21,12 @@ constexpr uint64_t zero_bytes(uint64_t word) { return (word - kOnes) & ~word & k
 
 bool is_space(char c) { return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_number_part(char c) { return is_digit(c) || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E'; }
+constexpr auto kNumberParts = [] {
+  std::array<bool, 256> parts{};
+  for (char c : std::string_view("0123456789.-+eE")) parts[static_cast<unsigned char>(c)] = true;
+  return parts;
+}();
+bool is_number_part(char c) { return kNumberParts[static_cast<unsigned char>(c)]; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 int hex_digit(char c) {
@@ -174,6 +179,21 @@ JsonTokenizer::Token JsonTokenizer::next() {
     case Expect::kNothing: return fail_here("something stands behind the end of the document");
   }
   return Token::kBad;
+}
+
+JsonTokenizer::Token JsonTokenizer::next_key() {
+  const bool has_comma = expect_ == Expect::kCommaOrEnd && at_ < end_ && *at_ == ',';
+  char* const at = at_ + has_comma;
+  if (failed_ || !(has_comma ? in_object() : expect_ == Expect::kKeyOrEnd) || at >= end_ || *at != '"') return next();
+  token_ = at_ = at;
+  return string(Token::kKey);
+}
+
+JsonTokenizer::Token JsonTokenizer::next_value() {
+  if (failed_ || expect_ != Expect::kValue || at_ >= end_) return next();
+  token_ = at_;
+  if (*at_ == '"') return string(Token::kText);
+  return is_digit(*at_) ? number() : next();
 }
 
 JsonTokenizer::Token JsonTokenizer::end_of_input() {

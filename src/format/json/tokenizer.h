@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,9 @@ class JsonTokenizer {
   explicit JsonTokenizer(InputStream input, size_t buffer_bytes = size_t{256} << 10);
 
   Token next();
+  // The same, quicker where a key, or the value of a key, is what comes.
+  Token next_key();
+  Token next_value();
   // Past the value that `first`, the newest token, begins. Gives its last token, kEnd or kBad.
   Token skip(Token first);
 
@@ -47,6 +51,7 @@ class JsonTokenizer {
   unsigned depth() const { return depth_; }        // open brackets
   uint64_t position() const { return consumed_ + static_cast<uint64_t>(at_ - buffer_.get()); }  // bytes of text taken
   const std::string& name() const { return stream_.name(); }
+  std::optional<uint64_t> size() const { return stream_.size(); }  // in bytes, where it is known before
   Error error() const { return error_; }
   // An error of the caller's about the place reached: "NAME: what, at byte N".
   Error at_position(std::string_view what) const;

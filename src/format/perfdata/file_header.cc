@@ -112,7 +112,7 @@ Result<void> read_features(ByteSource& source, std::span<const uint64_t> bits, b
   for (uint32_t feature = 0; feature < kFeatureBits; feature++) {
     if (!(bits[feature / 64] >> (feature % 64) & 1)) continue;
     if (!inside({at, 16}, source.size())) {
-      diagnostics.add("perfdata_features_missing", Severity::kNotice, "the file ends before its feature sections", 1, source.name());
+      diagnostics.add("perfdata_features_missing", Severity::kError, "the file ends before its feature sections", 1, source.name());
       return {};
     }
     std::byte entry[16];
@@ -121,7 +121,7 @@ Result<void> read_features(ByteSource& source, std::span<const uint64_t> bits, b
     ByteReader in(entry, swap);
     Section section = read_section(in);
     if (!inside(section, source.size())) {
-      diagnostics.add("perfdata_section_outside", Severity::kNotice, "feature sections that lie outside the file were left out", 1,
+      diagnostics.add("perfdata_section_outside", Severity::kError, "feature sections that lie outside the file were left out", 1,
                       fmt::format("section {} lies outside the file: {} bytes at {}", feature, section.size, section.offset));
       continue;
     }

@@ -71,9 +71,25 @@ Result<void> PerfDataSource::read_stream(uint64_t end) {
   // What was sorted so far is whole: it goes out even when a later record stopped us.
   Result<void> rest = sorter_.deliver(UINT64_MAX, taker());
   note_end(stream);
+  note_unknown();
   if (uint64_t late = sorter_.late())
     diagnostics_->add("records_late", Severity::kInfo, "records that came after later ones had been delivered", late);
   return handled ? rest : handled;
+}
+
+void PerfDataSource::note_unknown() {
+  auto note = [&](std::string_view name, std::string_view what, uint64_t count, const std::string& example) {
+    if (count) diagnostics_->add(name, Severity::kError, what, count, example);
+  };
+  std::string types;
+  uint64_t skipped = 0;
+  for (const auto& [type, count] : unknown_types_) {
+    types += fmt::format("{}{}", types.empty() ? (unknown_types_.size() > 1 ? "types " : "type ") : ", ", type);
+    skipped += count;
+  }
+  note("records_unknown", "records of types that this version does not know were skipped", skipped, types);
+  note("samples_of_unknown_event", "samples whose event the file does not describe were left out", samples_of_no_event_, "");
+  note("group_values_unknown", "values read with a group whose event the file does not describe were left out", groups_.unknown(), "");
 }
 
 void PerfDataSource::note_end(const RecordStream& stream) {
@@ -131,8 +147,7 @@ Result<void> PerfDataSource::handle_perfs(const RawRecord& record, RecordStream*
       [[fallthrough]];
     default:
       if (record.type >= kFirstUnknownUserRecord || !stream)
-        diagnostics_->add("records_unknown", Severity::kNotice, "records of types that this version does not know were skipped", 1,
-                          fmt::format("type {}", record.type));
+        note_type(record.type);
       return {};
   }
 }
@@ -252,9 +267,12 @@ Result<void> PerfDataSource::deliver(std::span<const std::byte> bytes) {
   switch (decoder_->decode(bytes, event_)) {
     case event::DecodeOutcome::kEvent: break;
     case event::DecodeOutcome::kIgnored: return {};
-    case event::DecodeOutcome::kUnknown:
-      diagnostics_->add("records_unknown", Severity::kNotice, "records of types that this version does not know were skipped");
+    case event::DecodeOutcome::kUnknown: {
+      ByteReader header(bytes, swap_);
+      note_type(header.u32());
       return {};
+    }
+    case event::DecodeOutcome::kNoEvent: samples_of_no_event_++; return {};
     case event::DecodeOutcome::kMalformed:
       diagnostics_->add("records_malformed", Severity::kDataLoss, "records that make no sense were skipped");
       return {};

@@ -1,6 +1,8 @@
 // Plays a perf.data into a sink: reads its header records, sorts its events, decodes and delivers them.
 #pragma once
 
+#include <map>
+
 #include "event/event.h"
 #include "event/group_deltas.h"
 #include "event/perf_record.h"
@@ -37,6 +39,8 @@ class PerfDataSource final : public event::EventSource {
     return [this](const event::RecordSorter::Item& item) { return deliver(item.record); };
   }
   void note_end(const RecordStream& stream);
+  void note_type(uint32_t type) { ++unknown_types_[type]; }
+  void note_unknown();
 
   ByteSource source_;
   ReadOptions options_;
@@ -53,6 +57,8 @@ class PerfDataSource final : public event::EventSource {
   event::GroupDeltas groups_;
   RecordInflater inflater_;
   event::Event event_;
+  std::map<uint32_t, uint64_t> unknown_types_;
+  uint64_t samples_of_no_event_ = 0;
   uint64_t last_ns_ = 0, end_ns_ = 0;
   bool has_end_ = false;
 };

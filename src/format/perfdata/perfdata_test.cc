@@ -252,7 +252,10 @@ TEST(PerfData, UnknownRecordsAndFeaturesAreSkippedAndCounted) {
   Played played = play(file_form(records.bytes(), false, options));
   ASSERT_TRUE(played.result);
   EXPECT_EQ(played.recorder.times.size(), 2u);
-  EXPECT_EQ(played.diagnostics.count("records_unknown"), 8u);
+  ASSERT_EQ(played.diagnostics.count("records_unknown"), 8u);
+  const Diagnostic& skipped = played.diagnostics.entries().at("records_unknown");
+  EXPECT_EQ(skipped.example, "types 40, 84, 85, 86, 87, 88, 89, 90");
+  EXPECT_EQ(skipped.severity, Severity::kError) << "said in one line";
 }
 
 // One entry of the build-id table: a record header, a pid, the id, its length or zeros, the name.

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
+#include "base/number_map.h"
 #include "event/event.h"
 
 namespace cprof::format::perfdata {
@@ -27,7 +27,7 @@ class StackChains {
   };
 
   size_t max_words_, words_ = 0;
-  std::unordered_map<int32_t, std::unordered_map<uint64_t, Chains>> by_pid_;
+  NumberMap<int32_t, NumberMap<uint64_t, Chains>> by_pid_;
 };
 
 }  // namespace cprof::format::perfdata

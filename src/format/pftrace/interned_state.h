@@ -8,10 +8,10 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 
+#include "base/number_map.h"
 #include "format/pftrace/proto_fields.h"
 #include "profile/builder.h"
 
@@ -97,13 +97,13 @@ class InternedState {
   std::string_view name_of(const Frame& frame) const;
 
   TraceLocations& locations_;
-  std::map<uint32_t, std::unordered_map<uint64_t, StringId>> texts_;  // by field
-  std::unordered_map<uint64_t, Mapping> mappings_;
-  std::unordered_map<uint64_t, Frame> frames_;
-  std::unordered_map<uint64_t, Callstack> callstacks_;
-  std::unordered_map<uint64_t, SampleTask> tasks_;
-  std::unordered_map<uint64_t, SampleExecution> executions_;
-  std::unordered_map<uint64_t, StringId> counters_;
+  std::map<uint32_t, NumberMap<uint64_t, StringId>> texts_;  // by field
+  NumberMap<uint64_t, Mapping> mappings_;
+  NumberMap<uint64_t, Frame> frames_;
+  NumberMap<uint64_t, Callstack> callstacks_;
+  NumberMap<uint64_t, SampleTask> tasks_;
+  NumberMap<uint64_t, SampleExecution> executions_;
+  NumberMap<uint64_t, StringId> counters_;
 };
 
 }  // namespace cprof::format

@@ -500,13 +500,13 @@ class PftraceReader {
     note("pftrace_state_lost", Severity::kDataLoss,
          "packets of a sequence whose state is incomplete (its beginning or a packet before was lost) were left out", invalid_state_);
     note("pftrace_interned_ignored", Severity::kNotice, "interned data before a sequence's state begins are not used", ignored_interned_);
-    note("pftrace_unnamed", Severity::kNotice, "names of events that are not interned: shown as [unnamed]", missing_names_);
+    note("pftrace_unnamed", Severity::kError, "names of events that are not interned: shown as [unnamed]", missing_names_);
     note("pftrace_broken_stacks", Severity::kDataLoss, "samples whose call stack is not interned count on [unknown]", broken_stacks_);
-    note("pftrace_unknown_clocks", Severity::kNotice, "times of a clock that no snapshot tells are taken as they are", clocks_.unknown_times());
+    note("pftrace_unknown_clocks", Severity::kError, "times of a clock that no snapshot tells are taken as they are", clocks_.unknown_times());
     note("pftrace_records_lost", Severity::kDataLoss, "records lost by the profiler that made the trace", records_lost_);
     note("pftrace_samples_skipped", Severity::kDataLoss, "samples skipped by the profiler that made the trace", samples_skipped_);
-    note("pftrace_open_slices", Severity::kNotice, "slices without an end: shown until the end of the trace", counts.open);
-    note("pftrace_unmatched_ends", Severity::kNotice, "ends that close no open slice were left out", counts.unmatched_ends);
+    note("pftrace_open_slices", Severity::kError, "slices without an end: shown until the end of the trace", counts.open);
+    note("pftrace_unmatched_ends", Severity::kError, "ends that close no open slice were left out", counts.unmatched_ends);
     note("pftrace_annotations_left_out", Severity::kInfo, "debug annotations that are nested, many or take much room were left out",
          annotations_left_out_);
     note("pftrace_legacy_left_out", Severity::kInfo, "asynchronous events and flows in the old form were left out", legacy_left_out_);

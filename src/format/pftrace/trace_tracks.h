@@ -10,6 +10,7 @@
 #include <vector>
 
 
+#include "base/number_map.h"
 #include "format/pftrace/proto_fields.h"
 #include "format/scope_pairs.h"
 #include "profile/builder.h"
@@ -69,10 +70,10 @@ class TraceTracks {
   void finish_counters();
 
   profile::ProfileBuilder& builder_;
-  std::unordered_map<int32_t, profile::ProcessId> processes_;
+  NumberMap<int32_t, profile::ProcessId> processes_;
   std::map<std::pair<int32_t, int32_t>, profile::ThreadId> threads_;
-  std::unordered_map<uint64_t, Descriptor> descriptors_;  // by uuid
-  std::unordered_map<uint64_t, uint32_t> lane_of_uuid_;
+  NumberMap<uint64_t, Descriptor> descriptors_;  // by uuid
+  NumberMap<uint64_t, uint32_t> lane_of_uuid_;
   std::unordered_map<profile::ThreadId, uint32_t> lane_of_thread_;
   std::vector<Lane> lanes_;
   std::vector<Edge> edges_;

@@ -9,7 +9,7 @@ std::optional<analyze::Pattern> compile(std::string_view pattern, std::string_vi
   if (pattern.empty()) return std::nullopt;
   auto compiled = analyze::Pattern::compile(pattern);
   if (compiled) return std::move(*compiled);
-  diagnostics.add("pprof_pattern_ignored", Severity::kNotice,
+  diagnostics.add("pprof_pattern_ignored", Severity::kError,
                   "drop_frames or keep_frames of a pprof file was not understood, so no frames were dropped", 1,
                   fmt::format("{}: {}", field, compiled.error().message));
   return std::nullopt;

@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "base/number_map.h"
 #include "base/result.h"
 
 namespace cprof::format {
@@ -78,7 +78,7 @@ class IdIndex {
  private:
   size_t dense_limit_ = 0;
   std::vector<uint32_t> dense_;
-  std::unordered_map<uint64_t, uint32_t> sparse_;
+  NumberMap<uint64_t, uint32_t> sparse_;
 };
 
 }  // namespace cprof::format

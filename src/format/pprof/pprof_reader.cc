@@ -25,6 +25,9 @@ using profile::FrameKind;
 using profile::LocationId;
 using profile::Profile;
 
+// No profiler writes as many; what a byte of the file stands for takes a hundred bytes in memory.
+constexpr size_t kMostTypes = 4096, kMostComments = 65'536, kMostLabels = 65'536, kMostFrames = size_t{1} << 20;
+
 uint32_t line_number(int64_t value) {
   return value > 0 && value <= int64_t{0xffffffff} ? static_cast<uint32_t>(value) : 0;
 }
@@ -36,6 +39,8 @@ class PprofReader {
   Result<Profile> read() {
     file_ = TRY(parse_pprof(bytes_, name_));
     if (file_.sample_types.empty()) return fail(name_ + ": no sample_type in it: not a pprof profile");
+    TRY(check_count(file_.sample_types.size(), kMostTypes, "sample types"));
+    TRY(check_count(file_.comments.size(), kMostComments, "comments"));
     texts_.resize(file_.strings.size());
     TRY(convert_metrics());
     TRY(convert_mappings());
@@ -48,6 +53,11 @@ class PprofReader {
 
  private:
   std::unexpected<Error> refuse(std::string_view what) const { return fail(fmt::format("{}: {}", name_, what)); }
+
+  Result<void> check_count(size_t count, size_t most, std::string_view what) const {
+    if (count <= most) return {};
+    return refuse(fmt::format("{} {}, more than the limit of {}", count, what, most));
+  }
 
   Result<std::string_view> text(int64_t index) const {
     if (index == 0) return std::string_view();
@@ -218,6 +228,8 @@ class PprofReader {
     if (sample.values.size() != metrics_.size())
       return refuse(fmt::format("sample {} has {} values for {} sample types", samples_, sample.values.size(),
                                 metrics_.size()));
+    TRY(check_count(sample.locations.size(), kMostFrames, "frames in a sample"));
+    TRY(check_count(sample.labels.size(), kMostLabels, "labels in a sample"));
     TRY(convert_path(sample));
     profile::Aggregate row;
     row.site = builder_.stack(path_);

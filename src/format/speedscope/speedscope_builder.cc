@@ -66,7 +66,7 @@ void SpeedscopeBuilder::add(CallSiteId site, int64_t value) {
 Result<void> SpeedscopeBuilder::add_profile(const SpeedscopeProfile& from) {
   const SpeedscopeUnit& unit = speedscope_unit(from.unit);
   if (!is_speedscope_unit(from.unit))
-    builder_.profile().diagnostics.add("speedscope_unknown_units", Severity::kNotice,
+    builder_.profile().diagnostics.add("speedscope_unknown_units", Severity::kError,
                                        "values of a unit that the format does not have are taken as plain numbers", 1,
                                        from.unit);
   auto& slices = builder_.profile().slices;
@@ -101,9 +101,11 @@ Result<void> SpeedscopeBuilder::add_samples(const SpeedscopeProfile& from, const
     return fail(fmt::format("profile {} has {} samples and {} weights", parts_.size(), from.samples.size(),
                             from.weights.size()));
   uint64_t at = TRY(time(from.start, unit));
+  SpeedscopeColumn<CallSiteId>::Cursor samples(from.samples);
+  SpeedscopeColumn<SpeedscopeValue>::Cursor weights(from.weights);
   for (size_t i = 0; i < from.samples.size(); ++i) {
-    const CallSiteId site = from.samples[i];
-    const int64_t weight = TRY(value(from.weights[i], unit));
+    const CallSiteId site = samples.next();
+    const int64_t weight = TRY(value(weights.next(), unit));
     if (site.valid() || !unit.is_time) add(site, weight);  // no stack for a time: nothing ran
     if (!unit.is_time || weight <= 0) continue;
     if (static_cast<uint64_t>(weight) > INT64_MAX - at) return fail("times that 64 bits do not hold");
@@ -135,8 +137,8 @@ void SpeedscopeBuilder::close_frame(uint64_t at) {
   open_.pop_back();
 }
 
-Result<void> SpeedscopeBuilder::close_event(const SpeedscopeProfile& from, size_t index) {
-  const uint32_t frame = from.events[index].frame;
+Result<void> SpeedscopeBuilder::close_event(const SpeedscopeEvent& event, size_t index) {
+  const uint32_t frame = event.frame;
   const auto where = [&] { return fmt::format("profile {}: event {} closes frame {}", parts_.size(), index, frame); };
   if (open_.empty()) return fail(where() + ", and none is open");
   if (open_.back().location == location(frame)) return {};
@@ -150,8 +152,9 @@ Result<void> SpeedscopeBuilder::add_events(const SpeedscopeProfile& from, const 
     if (!open_.empty() && now > last) add(open_.back().site, now - last);
     last = now;
   };
+  SpeedscopeColumn<SpeedscopeEvent>::Cursor events(from.events);
   for (size_t i = 0; i < from.events.size(); ++i) {
-    const auto& event = from.events[i];
+    const SpeedscopeEvent event = events.next();
     const auto now = static_cast<int64_t>(TRY(time(event.at, unit)));
     if (now < last && i > 0)
       return fail(fmt::format("profile {}: event {} is before the one in front of it", parts_.size(), i));
@@ -162,12 +165,12 @@ Result<void> SpeedscopeBuilder::add_events(const SpeedscopeProfile& from, const 
       open_frame(here, static_cast<uint64_t>(now), unit.is_time);
       open_.back().site = builder_.site(parent, here);
     } else {
-      TRY(close_event(from, i));
+      TRY(close_event(event, i));
       close_frame(static_cast<uint64_t>(now));
     }
   }
   if (open_.empty()) return {};
-  builder_.profile().diagnostics.add("speedscope_open_frames", Severity::kNotice,
+  builder_.profile().diagnostics.add("speedscope_open_frames", Severity::kError,
                                      "frames that no event closes end with their profile", open_.size());
   pass(std::max(last, TRY(value(from.end, unit))));
   while (!open_.empty()) close_frame(static_cast<uint64_t>(last));
@@ -180,12 +183,13 @@ void SpeedscopeBuilder::add_frame(std::string_view name, std::string_view file, 
 }
 
 Result<void> SpeedscopeBuilder::name_frames() {
-  for (const auto& [frame, id] : locations_) {
+  profile::Profile& p = builder_.profile();
+  for (size_t i = 0; i < p.locations.size(); ++i) {
+    const uint64_t frame = p.locations[i].address - 1;
     if (frame >= frames_.size())
       return fail(fmt::format("{}: frame {} is used, the file has {}", name_, frame, frames_.size()));
-    builder_.set_lines(id, {&frames_[frame], 1});
+    builder_.set_lines(LocationId(i), {&frames_[frame], 1});
   }
-  profile::Profile& p = builder_.profile();
   const StringId category = builder_.intern("function");
   for (profile::Slice& slice : p.slices) {
     const profile::Line& line = p.lines_of(LocationId(slice.name.value))[0];

@@ -8,24 +8,20 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/number_map.h"
 #include "base/result.h"
-#include "format/speedscope/speedscope_values.h"
+#include "format/speedscope/speedscope_columns.h"
 #include "profile/builder.h"
 
 namespace cprof::format {
 
 // One profile of the file, as it stands there.
 struct SpeedscopeProfile {
-  struct Event {
-    SpeedscopeValue at;
-    uint32_t frame = 0;
-    bool is_open = false;
-  };
   std::string type, name, unit = "none";
   SpeedscopeValue start, end;
-  std::vector<profile::CallSiteId> samples;
-  std::vector<SpeedscopeValue> weights;
-  std::vector<Event> events;
+  SpeedscopeColumn<profile::CallSiteId> samples;
+  SpeedscopeColumn<SpeedscopeValue> weights;
+  SpeedscopeColumn<SpeedscopeEvent> events;
   // Of our own writer: what the format has no place for.
   std::string metric, metric_unit, process, thread;
   int32_t pid = 0, tid = 0;
@@ -57,7 +53,7 @@ class SpeedscopeBuilder {
   Result<uint64_t> time(SpeedscopeValue v, const SpeedscopeUnit& unit);
   Result<void> add_samples(const SpeedscopeProfile& from, const SpeedscopeUnit& unit);
   Result<void> add_events(const SpeedscopeProfile& from, const SpeedscopeUnit& unit);
-  Result<void> close_event(const SpeedscopeProfile& from, size_t index);
+  Result<void> close_event(const SpeedscopeEvent& event, size_t index);
   void open_frame(profile::LocationId location, uint64_t at, bool is_time);
   void close_frame(uint64_t at);
   void show(profile::CallSiteId site, uint64_t at);
@@ -79,8 +75,8 @@ class SpeedscopeBuilder {
   std::string name_;
   std::vector<Part> parts_;
   std::vector<Open> open_;
-  std::unordered_map<uint32_t, size_t> sum_of_site_;            // in the last part's sums
-  std::unordered_map<uint32_t, profile::LocationId> locations_;  // by frame
+  std::unordered_map<uint32_t, size_t> sum_of_site_;     // in the last part's sums
+  NumberMap<uint32_t, profile::LocationId> locations_;  // by frame
   std::vector<profile::Line> frames_;
   std::vector<profile::LocationId> path_;
   std::map<std::pair<std::string, std::string>, profile::MetricId> metrics_;  // by name and unit

@@ -50,7 +50,7 @@ class SpeedscopeReader {
 
   SpeedscopeBuilder builder_;
   SpeedscopeProfile profile_;
-  SpeedscopeProfile::Event event_;
+  SpeedscopeEvent event_;
   bool has_at_ = false, has_kind_ = false, has_frame_ = false;
   std::vector<uint32_t> stack_;
   std::string frame_name_, frame_file_;
@@ -75,10 +75,10 @@ class SpeedscopeReader {
     return {};
   }};
   JsonList sample_{&stack_frame_, [this] { return stack_.clear(), Result<void>(); },
-                   [this] { return profile_.samples.push_back(builder_.stack(stack_)), Result<void>(); }};
+                   [this] { return profile_.samples.add(builder_.stack(stack_)), Result<void>(); }};
   JsonList samples_{&sample_};
   JsonNumber weight_{[this](Number n) -> Result<void> {
-    profile_.weights.push_back(TRY(as_value(n)));
+    profile_.weights.add(TRY(as_value(n)));
     return {};
   }};
   JsonList weights_{&weight_};
@@ -147,7 +147,7 @@ class SpeedscopeReader {
 
   Result<void> end_event() {
     if (!has_at_ || !has_kind_ || !has_frame_) return fail("an event without type, frame or at");
-    profile_.events.push_back(event_);
+    profile_.events.add(event_);
     return {};
   }
 };

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "format/speedscope/speedscope_columns.h"
 #include "format/speedscope/speedscope_values.h"
 #include "format/test_profiles.h"
 
@@ -27,6 +28,34 @@ std::string slices(const Profile& profile) {
     all += std::string(profile.text(s.name)) + " " + std::to_string(s.start_ns) + "+" + std::to_string(s.duration_ns) +
            " /" + std::to_string(s.depth) + "\n";
   return all;
+}
+
+TEST(SpeedscopeColumns, GiveBackWhatWasPut) {
+  SpeedscopeColumn<SpeedscopeValue> values;
+  SpeedscopeColumn<SpeedscopeEvent> events;
+  SpeedscopeColumn<profile::CallSiteId> sites;
+  std::vector<SpeedscopeValue> expected;
+  for (int64_t value : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{63}, int64_t{64}, INT64_MAX / 8, INT64_MAX, INT64_MIN})
+    for (uint8_t decimals : {0, 3, 9}) expected.push_back({value, decimals});
+  for (int round = 0; round < 5000; ++round)
+    for (const SpeedscopeValue& value : expected) {
+      values.add(value);
+      events.add({value, UINT32_MAX - value.decimals, value.value < 0});
+      sites.add(value.value ? profile::CallSiteId(size_t{value.decimals}) : profile::CallSiteId());
+    }
+  ASSERT_EQ(values.size(), 5000 * expected.size());
+  SpeedscopeColumn<SpeedscopeValue>::Cursor value_at(values);
+  SpeedscopeColumn<SpeedscopeEvent>::Cursor event_at(events);
+  SpeedscopeColumn<profile::CallSiteId>::Cursor site_at(sites);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const SpeedscopeValue wanted = expected[i % expected.size()], value = value_at.next();
+    const SpeedscopeEvent event = event_at.next();
+    ASSERT_EQ(std::pair(value.value, value.decimals), std::pair(wanted.value, wanted.decimals));
+    ASSERT_EQ(std::pair(event.at.value, event.at.decimals), std::pair(wanted.value, wanted.decimals));
+    ASSERT_EQ(event.frame, UINT32_MAX - wanted.decimals);
+    ASSERT_EQ(event.is_open, wanted.value < 0);
+    ASSERT_EQ(site_at.next(), wanted.value ? profile::CallSiteId(size_t{wanted.decimals}) : profile::CallSiteId());
+  }
 }
 
 TEST(Speedscope, SampledBecomesSumsAndSlices) {

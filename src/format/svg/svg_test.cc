@@ -86,6 +86,15 @@ TEST(Svg, NothingToDrawIsSaid) {
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
 }
 
+TEST(Svg, ValuesBelowZeroAreShadedAndSaid) {
+  const std::string svg = picture("m;f 10\nm;g -4\n");
+  EXPECT_NE(svg.find("values below 0 are blue"), std::string::npos);
+  EXPECT_NE(svg.find("<title>m (6 samples, 100.00%)</title>"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("<title>g (-4 samples, 28.57%)</title><rect width=\"100%\" height=\"100%\" rx=\"1\" fill=\"hsl(212,"), std::string::npos);
+  EXPECT_EQ(svg.find("width=\"-"), std::string::npos);
+  EXPECT_EQ(picture("m;f 10\n").find("below 0"), std::string::npos);
+}
+
 TEST(Svg, FiftyThousandFramesDeep) {
   std::string line = "app";
   for (int i = 0; i < 50'000; ++i) line += ";f" + std::to_string(i % 7);

@@ -61,8 +61,11 @@ class Picture {
         kWidth, height_, kWidth / 2);
     append_xml(text, title);
     text += "</text>\n";
-    if (layout_.width() == 0)
-      text += fmt::format("<text x=\"{:.0f}\" y=\"44\" text-anchor=\"middle\">nothing to draw: all values are 0</text>\n", kWidth / 2);
+    const bool has_negative = static_cast<double>(layout_.total()) < layout_.width();
+    const std::string_view note = layout_.width() == 0 ? "nothing to draw: all values are 0"
+                                  : has_negative      ? "values below 0 are blue; widths are absolute"
+                                                      : "";
+    if (!note.empty()) text += fmt::format("<text x=\"{:.0f}\" y=\"40\" text-anchor=\"middle\">{}</text>\n", kWidth / 2, note);
     TRY(out_.write(text));
     if (layout_.width() > 0) TRY(write_boxes());
     return out_.write(std::string_view("</svg>\n"));

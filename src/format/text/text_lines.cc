@@ -31,7 +31,7 @@ bool parse_time(std::string_view text, uint64_t& time_ns) {
 // Takes the last word off the front part.
 std::string_view take_last_word(std::string_view& text) {
   text = trim(text);
-  size_t blank = text.find_last_of(kBlanks);
+  size_t blank = find_last_blank(text);
   std::string_view word = blank == text.npos ? text : text.substr(blank + 1);
   text = blank == text.npos ? std::string_view() : trim(text.substr(0, blank));
   return word;
@@ -64,11 +64,11 @@ void parse_front(std::string_view front, TextHeader& header) {
 // "  250000 cycles:u: ", "cycles: ", "".
 void parse_back(std::string_view back, TextHeader& header) {
   back = trim(back);
-  size_t blank = back.find_first_of(kBlanks);
+  size_t blank = find_blank(back);
   std::string_view first = back.substr(0, blank);
   if (all_digits(first) && parse_number(first, header.period))
     back = blank == back.npos ? std::string_view() : trim(back.substr(blank));
-  size_t end = std::min(back.find_first_of(kBlanks), back.size());
+  size_t end = std::min(find_blank(back), back.size());
   header.event = back.substr(0, end);
   header.rest = trim(back.substr(end));
   while (header.event.ends_with(':')) header.event.remove_suffix(1);
@@ -142,56 +142,92 @@ void take_file_offset(TextFrame& frame) {
   frame.module = frame.module.substr(0, plus);
 }
 
+void take_inlined(TextFrame& frame) {
+  if (frame.module != "inlined") return;
+  frame.is_inlined = true;
+  frame.module = {};
+}
+
+// perf puts a tab and blanks before an address, and one blank before a name that stands alone: " add (/b)" is no address.
+bool is_bare(std::string_view line, std::string_view behind_first_word) {
+  const bool is_indented_once = line.size() > 1 && line[0] == ' ' && !is_blank(line[1]);
+  return is_indented_once && (behind_first_word.empty() || behind_first_word.starts_with('('));
+}
+
 }  // namespace
 
 // A comm has 16 bytes, ids, CPU and time some more: a colon that comes later ends no time. Without the bound a long line of
 // another kind of text would be searched once for each of its colons.
 constexpr size_t kMaxFront = 512;
 
+// A comm may hold what looks like a time ("srv 1.5: x"): then the ids in front of the right one tell.
 std::optional<TextHeader> parse_header(std::string_view line) {
-  TextHeader header;
+  std::optional<TextHeader> first;
   for (size_t colon = line.find(':'); colon < kMaxFront; colon = line.find(':', colon + 1)) {
     std::string_view front = line.substr(0, colon);
-    size_t blank = front.find_last_of(kBlanks);
+    size_t blank = find_last_blank(front);
     std::string_view time = blank == front.npos ? front : front.substr(blank + 1);
+    TextHeader header;
     if (!parse_time(time, header.time_ns)) continue;
     parse_front(front.substr(0, front.size() - time.size()), header);
     parse_back(line.substr(colon + 1), header);
-    return header;
+    if (!first || header.pid >= 0) first = header;
+    if (header.pid >= 0 || header.tid >= 0) break;
   }
-  return parse_header_without_time(line);
+  return first ? first : parse_header_without_time(line);
 }
 
-std::optional<TextFrame> parse_frame(std::string_view line) {
-  line = trim(line);
-  size_t blank = line.find_first_of(kBlanks);
+std::optional<TextFrame> parse_frame(std::string_view whole) {
+  std::string_view line = trim(whole);
+  size_t blank = find_blank(line);
   std::string_view address = line.substr(0, blank);
   TextFrame frame;
   if (address.starts_with("0x")) address.remove_prefix(2);
   if (address.empty() || !parse_number(address, frame.address, 16)) return std::nullopt;
   std::string_view rest = blank == line.npos ? std::string_view() : trim(line.substr(blank));
+  if (is_bare(whole, rest)) return std::nullopt;
   frame.module = take_module(rest);
   take_file_offset(frame);
-  if (frame.module == "inlined") {
-    frame.is_inlined = true;
-    frame.module = {};
-  }
+  take_inlined(frame);
   frame.name = rest;
   take_offset(frame);
   return frame;
 }
 
+std::optional<TextFrame> parse_bare_frame(std::string_view line) {
+  if (line.empty() || !is_blank(line[0])) return std::nullopt;
+  TextFrame frame;
+  frame.has_address = false;
+  std::string_view rest = trim(line);
+  frame.module = take_module(rest);
+  take_inlined(frame);
+  frame.name = rest;
+  take_offset(frame);
+  return frame.name.empty() ? std::nullopt : std::optional(frame);
+}
+
+std::optional<TextSource> parse_source_line(std::string_view line) {
+  if (!line.starts_with("  ") || line.size() < 3 || is_blank(line[2])) return std::nullopt;
+  line = trim(line);
+  const size_t colon = line.rfind(':');
+  TextSource source;
+  if (colon == line.npos || colon == 0 || !parse_number(line.substr(colon + 1), source.line)) return std::nullopt;
+  source.file = line.substr(0, colon);
+  if (source.file == "??") source = {};
+  return source;
+}
+
 bool is_header_of_hex_comm(const TextFrame& frame) {
   TextHeader ids;
   return !frame.name.empty() && kDigits.find(frame.name[0]) != kDigits.npos &&
-         parse_ids(frame.name.substr(0, frame.name.find_first_of(kBlanks)), ids);
+         parse_ids(frame.name.substr(0, find_blank(frame.name)), ids);
 }
 
 // An address has 4 digits at least here, else a tracepoint's numbers would be taken for one.
 std::optional<TextFrame> parse_trailing_frame(std::string_view rest) {
   rest = trim(rest.substr(0, rest.find(" => ")));
   for (size_t end = rest.size(); rest.ends_with(')') && end > 0;) {
-    size_t blank = rest.find_last_of(kBlanks, end - 1);
+    size_t blank = find_last_blank(rest.substr(0, end));
     size_t start = blank == rest.npos ? 0 : blank + 1;
     std::string_view word = rest.substr(start, end - start);
     uint64_t address = 0;

@@ -13,6 +13,7 @@
 #include "format/line_reader.h"
 #include "format/text/text.h"
 #include "format/text/text_lines.h"
+#include "format/words.h"
 #include "profile/builder.h"
 #include "profile/frame_name.h"
 
@@ -45,9 +46,10 @@ class TextReader {
     if (line.empty()) return finish_sample();
     bool indented = line.front() == ' ' || line.front() == '\t';
     if (in_sample_ && indented && add_known(key_of(line))) return;
-    if (line.find_first_not_of(" \t") == line.npos) return finish_sample();
+    if (indented && is_blank(line)) return finish_sample();
     if (line.starts_with('#')) return;
     auto frame = in_sample_ && indented ? parse_frame(line) : std::nullopt;
+    if (!frame && in_sample_ && indented && add_without_address(line)) return;
     if (frame && !is_header_of_hex_comm(*frame)) {
       if (auto known = add_frame(*frame, key_of(line))) remember(*known);
       return;
@@ -68,8 +70,47 @@ class TextReader {
                                        fmt::format("line {}: {}", lines_.line_number(), line.substr(0, 60)));
   }
 
+  bool add_without_address(std::string_view line) {
+    const bool is_first = path_.empty() && pending_.empty();
+    if (is_first) is_bare_ = true;
+    if (!is_first)
+      if (const auto source = parse_source_line(line)) return add_source(*source, line);
+    const auto frame = is_bare_ && !parse_header(line) ? parse_bare_frame(line) : std::nullopt;
+    if (!frame) return false;
+    if (auto known = add_frame(*frame, key_of(line))) remember(*known);
+    return true;
+  }
+
+  // The source line of the frame before.
+  bool add_source(const TextSource& source, std::string_view text) {
+    if (source.file.empty()) return true;
+    if (!pending_.empty()) {
+      pending_.back() = with_source(pending_.back(), source);
+      pending_key_ = hasher_.join(pending_key_, hasher_(text));
+      return true;
+    }
+    auto [it, is_new] = with_source_.try_emplace({path_.back(), std::string(text)});
+    if (is_new) {
+      const auto lines = builder_.profile().lines_of(path_.back());
+      std::vector<profile::Line> changed(lines.begin(), lines.end());
+      if (!changed.empty()) changed.back() = with_source(changed.back(), source);
+      const profile::Location location = builder_.profile().locations[path_.back().index()];
+      it->second = location.address == 0 ? builder_.named_location(location.mapping, location.kind, changed)
+                                         : builder_.add_location(location, changed);
+    }
+    path_.back() = it->second;
+    return true;
+  }
+
+  profile::Line with_source(const profile::Line& line, const TextSource& source) {
+    profile::Function function = builder_.profile().functions[line.function.index()];
+    function.file = builder_.intern(source.file);
+    return {builder_.function(function), source.line, 0};
+  }
+
   void begin_sample(const TextHeader& header) {
     in_sample_ = true;
+    is_bare_ = false;
     sample_ = {};
     sample_.time_ns = header.time_ns;
     sample_.weight = header.period ? header.period : 1;
@@ -154,7 +195,8 @@ class TextReader {
     location.kind = line.kind;
     const size_t inlined = pending_.size();
     if (!is_place) pending_.push_back({line.function});
-    const profile::LocationId id = named(location);
+    const profile::LocationId id =
+        frame.has_address ? named(location) : builder_.named_location(location.mapping, location.kind, pending_);
     pending_.resize(inlined);
     return id;
   }
@@ -169,12 +211,19 @@ class TextReader {
 
   // Frames of JIT code keep one address under several names over time: the lines are part of the identity.
   profile::LocationId named(const profile::Location& location) {
-    std::string key = fmt::format("{} {} {} {}", location.mapping.value, location.address, static_cast<int>(location.kind),
-                                  location.is_return_address);
-    for (const profile::Line& line : pending_) key += fmt::format(" {}", line.function.value);
-    auto [it, is_new] = locations_.try_emplace(std::move(key));
-    if (is_new) it->second = builder_.add_location(location, pending_);
-    return it->second;
+    using profile::hash_join;
+    uint64_t hash = hash_join(hash_join(profile::hash_seed(), location.mapping.value), location.address);
+    hash = hash_join(hash, static_cast<uint64_t>(location.kind) << 1 | location.is_return_address);
+    for (const profile::Line& line : pending_) hash = hash_join(hash_join(hash, line.function.value), line.line);
+    auto equal = [&](uint32_t row) {
+      const profile::Profile& p = builder_.profile();
+      const profile::Location& l = p.locations[row];
+      return l.mapping == location.mapping && l.address == location.address && l.kind == location.kind &&
+             l.is_return_address == location.is_return_address &&
+             std::ranges::equal(p.lines_of(profile::LocationId(row)), pending_,
+                                [](const profile::Line& x, const profile::Line& y) { return x.function == y.function && x.line == y.line; });
+    };
+    return profile::LocationId(locations_.find_or_add(hash, equal, [&] { return builder_.add_location(location, pending_).value; }));
   }
 
   void finish_sample() {
@@ -280,6 +329,7 @@ class TextReader {
   profile::Sample sample_;
   FrameKind last_kind_ = FrameKind::kUser;  // of the frame before, in the same sample
   bool in_sample_ = false, any_time_ = false;
+  bool is_bare_ = false;                   // the sample's frames have no addresses
   bool is_no_stack_ = false;               // the only frame so far is how a sample without a stack is written
   std::vector<profile::LocationId> path_;  // leaf first
   std::vector<profile::Line> pending_;     // of the frame to come, innermost first
@@ -287,7 +337,8 @@ class TextReader {
   std::vector<KnownLine> known_;
   profile::RowIndex known_index_;
   TextHash pending_key_;  // of the inlined lines so far
-  std::unordered_map<std::string, profile::LocationId> locations_;
+  profile::RowIndex locations_;
+  std::map<std::pair<profile::LocationId, std::string>, profile::LocationId> with_source_;  // by frame and line below it
   std::unordered_map<std::string, profile::MetricId> metrics_;
   std::string last_event_;
   profile::MetricId last_metric_;
@@ -306,17 +357,18 @@ class TextReader {
 bool sniff_text(std::span<const std::byte> head) {
   std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   if (text.find('\0') != text.npos) return false;
-  bool seen_header = false;
+  bool seen_header = false, is_full_header = false;
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
     bool is_blank = line.find_first_not_of(" \t") == line.npos;
     if (!seen_header && (is_blank || line.starts_with('#'))) continue;
-    if (seen_header) return is_blank || parse_frame(line) || parse_header(line);
+    if (seen_header) return is_blank || parse_frame(line) || parse_header(line) || (is_full_header && parse_bare_frame(line));
     auto header = parse_header(line);
     if (!header || (header->tid < 0 && header->event.empty())) return false;
     seen_header = true;
+    is_full_header = header->tid >= 0 && !header->event.empty();
   }
   return seen_header;
 }

@@ -113,6 +113,14 @@ TEST(TextLines, HeadersOfEveryShape) {
   ASSERT_TRUE(h);
   EXPECT_EQ(h->comm, "");
   EXPECT_EQ(h->tid, 21332);
+  h = parse_header("srv 1.5: up 7/8 [000] 9.000001: 1 cycles: ");
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->comm, "srv 1.5: up") << "the ids tell which time is the sample's";
+  EXPECT_EQ(h->time_ns, 9'000'001'000u);
+  h = parse_header("app 1.500000: sched:sched_switch: at 2.5: x");
+  ASSERT_TRUE(h);
+  EXPECT_EQ(h->time_ns, 1'500'000'000u);
+  EXPECT_EQ(h->comm, "app");
   for (std::string_view none : {"events: Ir", "  12: 0x4 5", "Mon 3 12:00: x", "fn 12", "Samples: 3", "a b cycles:"})
     EXPECT_FALSE(parse_header(none)) << none;
   EXPECT_FALSE(parse_header("no header: here"));
@@ -166,6 +174,38 @@ TEST(TextReader, UnknownFramesAmongOthersStay) {
   ASSERT_TRUE(profile);
   EXPECT_EQ(folded(*profile), "a;[unknown] 1\na;[unknown];f 1\na;f;[unknown] 1\n");
   EXPECT_EQ(std::ranges::count_if(profile->samples, [](auto& s) { return s.site.valid(); }), 2);
+}
+
+std::string stacks_of(std::string_view text) {
+  auto p = read_bytes(text_format(), text);
+  return p ? folded(*p) : p.error().message;
+}
+
+// perf script -F comm,tid,time,event,sym,dso; names that could be addresses are names here.
+TEST(TextReader, FramesWithoutAddresses) {
+  const std::string text = "app 7 1.5: cycles: \n add (/b)\n operator new(unsigned long) (/b)\n main+0x10 (/b)\n\n"
+                           "app 7 2.5: cycles: \n f (/b)\n g (inlined)\n main\n\napp 7 3.5: cycles: \n\n";
+  EXPECT_TRUE(sniff_text(as_span(text)));
+  EXPECT_EQ(stacks_of(text), "app;[unknown] 1\napp;main;g;f 1\napp;main;operator new(unsigned long);add 1\n");
+  auto p = read_bytes(text_format(), text);
+  EXPECT_TRUE(p->diagnostics.entries().empty());
+  EXPECT_EQ(stacks_of(written(*p)), stacks_of(text));
+}
+
+TEST(TextReader, AmongFramesWithAddressesWordsAreNone) {
+  const std::string text = "app 7 1.5: cycles: \n\t  1000 f (/b)\n\t  SOME_WORD\n\t  2000 main (/b)\n\n";
+  EXPECT_EQ(stacks_of(text), "app;main;f 1\n");
+  EXPECT_EQ(read_bytes(text_format(), text)->diagnostics.count("text_malformed_lines"), 1u);
+}
+
+// perf script -F +srcline
+TEST(TextReader, SourceLinesBelowTheirFrames) {
+  const std::string text = "app 7 1.5: cycles: \n\t    1000 a (inlined)\n  a.h:3\n\t    1000 f+0x4 (/b)\n  f.c:12\n\t    2000 main (/b)\n  ??:0\n\n"
+                           "app 7 2.5: cycles: \n\t    1000 a (inlined)\n  a.h:4\n\t    1000 f+0x4 (/b)\n  f.c:12\n\t    2000 main (/b)\n  main.c:7\n\n";
+  auto p = read_bytes(text_format(), text);
+  ASSERT_TRUE(p);
+  EXPECT_EQ(dump(*p), "main@0:;f@12:f.c;a@3:a.h; cycles/count=1 tid=7\nmain@7:main.c;f@12:f.c;a@4:a.h; cycles/count=1 tid=7\n");
+  EXPECT_TRUE(p->diagnostics.entries().empty());
 }
 
 TEST(TextReader, WithoutTimesOrIndentation) {

@@ -32,6 +32,7 @@ Result<std::shared_ptr<object::ElfFile>> open_checked(int fd, const std::string&
   Fd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!copy) return fail_errno(name);
   auto file = TRY(object::ElfFile::open(std::move(copy), name));
+  file->mark_foreign();
   if (object::to_hex(file->build_id()) != hex) return fail(fmt::format("{}: its build-id is not {}", name, hex));
   return file;
 }

@@ -51,7 +51,7 @@ class DebuginfodCache {
   std::string directory_;
 };
 
-// The build-id is right, the file is an ELF file.
+// The build-id is right, the file is an ELF file; it is marked as foreign, so its contents are read in the sandbox.
 Result<std::shared_ptr<object::ElfFile>> open_checked(int fd, const std::string& name, const std::string& hex);
 
 }  // namespace cprof::symbolize

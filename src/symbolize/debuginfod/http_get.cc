@@ -63,9 +63,14 @@ std::optional<Url> parse_url(std::string_view text) {
   return digits && !url.host.empty() && url.port.size() <= 5 ? std::optional(url) : std::nullopt;
 }
 
+// A Location may lack the scheme, the host or the directory: those of the address before then.
 std::string joined_url(const Url& base, std::string_view location) {
-  if (!location.starts_with('/') || location.starts_with("//")) return std::string(location);
-  return fmt::format("{}://{}{}", base.secure ? "https" : "http", base.authority(), location);
+  const std::string_view scheme = base.secure ? "https" : "http";
+  if (location.find("://") < location.find_first_of("/?")) return std::string(location);
+  if (location.starts_with("//")) return fmt::format("{}:{}", scheme, location);
+  const std::string_view target = std::string_view(base.target).substr(0, base.target.find('?'));
+  const std::string_view directory = location.starts_with('/') ? "" : target.substr(0, target.rfind('/') + 1);
+  return fmt::format("{}://{}{}{}", scheme, base.authority(), directory, location);
 }
 
 std::vector<asio::ip::tcp::endpoint> addresses_of(const Url& url, std::string& problem) {

@@ -15,26 +15,37 @@ export function hashOf(text: string): number {
 const enum Kind { User, Kernel, Jit, Interpreted, Unknown }
 
 function hsl(dark: boolean, hue: number, saturation: number, light: number): Fill {
-  return dark ? { fill: `hsl(${hue} ${Math.round(saturation * 0.7)}% ${Math.round(light * 0.42)}%)`, text: "#f4f1ec" }
+  return dark ? { fill: `hsl(${hue} ${Math.round(saturation * 0.62)}% ${Math.round(light * 0.44)}%)`, text: "#f7f3ed" }
     : { fill: `hsl(${hue} ${saturation}% ${light}%)`, text: "#1b1815" };
 }
+
+// Warm hues that keep apart from the kernel's red; dark yellow is olive, so dark themes go towards brown.
+const USER_HUES = [44, 38, 49, 41, 54, 36, 46, 51];
 
 // The hue is the module's, so that one library is one colour; the shade is the name's, so that neighbours can be told apart.
 function byKind(f: Func, dark: boolean): Fill {
   const hash = hashOf(f.module || f.name), shade = (hashOf(f.name) % 9) - 4;
   switch (f.kind) {
-    case Kind.Kernel: return hsl(dark, 22 + (hash % 8), 85, 72 + shade / 2);
-    case Kind.Jit: case Kind.Interpreted: return hsl(dark, 105 + (hash % 40), 42, 76 + shade);
-    case Kind.User: return f.named ? hsl(dark, 34 + (hash % 22) + shade / 2, 78, 75 + shade) : hsl(dark, 30, 12, 80);
+    case Kind.Kernel: return hsl(dark, dark ? 9 : 17, dark ? 78 : 88, 74 + shade / 2);
+    case Kind.Jit: case Kind.Interpreted: return hsl(dark, 110 + (hash % 40), 40, 77 + shade);
+    case Kind.User: {
+      const hue = USER_HUES[hash % USER_HUES.length];
+      return f.named ? hsl(dark, dark ? hue * 0.6 + 5 : hue, 86, 75 + shade) : hsl(dark, 35, 14, 81 + shade / 2);
+    }
     default: return hsl(dark, 30, 5, 82);
   }
 }
 
+const kindFills = [new WeakMap<Func, Fill>(), new WeakMap<Func, Fill>()];
+
 export function fillOf(f: Func | null, scheme: Scheme, dark: boolean, heat: number): Fill {
-  if (!f) return dark ? { fill: "#3a3733", text: "#f4f1ec" } : { fill: "#e4e0d8", text: "#1b1815" };
+  if (!f) return dark ? { fill: "#34312d", text: "#f7f3ed" } : { fill: "#e9e5dd", text: "#1b1815" };
   if (scheme === "module") return hsl(dark, hashOf(f.module || "?") % 360, 52, 78);
   if (scheme === "heat") return hsl(dark, 52 - Math.round(46 * heat), 30 + Math.round(58 * heat), 86 - Math.round(18 * heat));
-  return byKind(f, dark);
+  const known = kindFills[dark ? 1 : 0];
+  let fill = known.get(f);
+  if (!fill) known.set(f, (fill = byKind(f, dark)));
+  return fill;
 }
 
 // change: -1 gone .. 0 equal .. 1 new. Blue less, orange more: told apart by those who cannot tell red from green.

@@ -67,6 +67,7 @@ export function drawFlame(ctx: CanvasRenderingContext2D, width: number, height: 
   ctx.clearRect(0, 0, width, height);
   ctx.font = "12px system-ui, sans-serif";
   ctx.textBaseline = "middle";
+  letter ||= ctx.measureText(LETTERS).width / LETTERS.length;
   let boxes = 0;
   visit(v, f, (node, x, w, depth, filler) => {
     const y = rowY(v, f, depth);
@@ -81,15 +82,17 @@ function drawBox(ctx: CanvasRenderingContext2D, v: FlameView, node: number, left
   const { tree } = v, func = tree.func[node] < 0 ? null : v.funcs[tree.func[node]];
   const isAbove = node < v.zoom && tree.end[node] >= tree.end[v.zoom] && node !== v.zoom && v.zoom !== 0;
   const matched = v.matches !== null && func !== null && v.matches[tree.func[node]] === 1;
-  const color = tree.base.length && func ? diffFill(changeOf(tree, node), v.isNoise?.(node) ?? false, v.dark)
+  const isDiff = tree.base.length > 0 && func !== null, isNoise = isDiff && (v.isNoise?.(node) ?? false);
+  const color = isDiff ? diffFill(changeOf(tree, node), isNoise, v.dark) : tree.total[node] < 0 ? diffFill(-0.8, false, v.dark)
     : fillOf(func, v.scheme, v.dark, Math.sqrt(Math.abs(tree.self[node]) / total));
   ctx.globalAlpha = filler || isAbove ? 0.55 : v.matches !== null && !matched ? 0.4 : 1;
-  ctx.fillStyle = matched ? (v.dark ? "#a8328f" : "#f2a3e4") : filler ? (v.dark ? "#4a463f" : "#d8d2c6") : color.fill;
+  ctx.fillStyle = matched ? (v.dark ? "#a8328f" : "#f2a3e4") : filler ? (v.dark ? "#4a463f" : "#ddd7cb") : color.fill;
   const w = right - left;
   ctx.fillRect(left, y, w > 2 ? w - 0.75 : w, ROW - 1);
+  if (isDiff && !filler && w > 5 && tree.base[node] === 0 && tree.total[node] !== 0) hatch(ctx, left, y, w, v.dark);
   if (!filler && tree.inlined[node] && w > 4) dashTop(ctx, left, right, y, v.dark);
   if (matched && w > 2) outline(ctx, left, y, w, v.dark ? "#ff9cf0" : "#8a0f77", 1);
-  if (!filler && func !== undefined && w >= TEXT_LEAST) label(ctx, nameOf(v, node), left, right, y, matched ? (v.dark ? "#fff" : "#1b1815") : color.text);
+  if (!filler && func !== undefined && w >= TEXT_LEAST) label(ctx, isDiff && !isNoise ? `${signed(tree, node)}  ${nameOf(v, node)}` : nameOf(v, node), left, right, y, matched ? (v.dark ? "#fff" : "#1b1815") : color.text);
   ctx.globalAlpha = 1;
   if (node === v.selected && node > 0 && !filler) outline(ctx, left, y, w, v.dark ? "#ffffff" : "#000000", 2);
   else if (node === v.hovered && !filler) outline(ctx, left, y, w, v.dark ? "#ffffff" : "#000000", 1);
@@ -100,16 +103,38 @@ export function nameOf(v: { tree: ViewTree; funcs: Func[] }, node: number): stri
   return f < 0 ? "all" : v.funcs[f].name;
 }
 
+// "+3.2 %": the change in parts of everything.
+function signed(tree: ViewTree, node: number): string {
+  const share = (100 * (tree.total[node] - tree.base[node])) / Math.max(Math.abs(tree.total[0]), Math.abs(tree.base[0]), Number.MIN_VALUE);
+  return `${share < 0 ? "−" : "+"}${Math.abs(share).toFixed(1)} %`;
+}
+
+function hatch(ctx: CanvasRenderingContext2D, left: number, y: number, w: number, dark: boolean) {
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(left, y, w - 1, ROW - 1);
+  ctx.clip();
+  ctx.strokeStyle = dark ? "rgba(255,255,255,.16)" : "rgba(0,0,0,.13)";
+  ctx.lineWidth = 1.5;
+  ctx.beginPath();
+  for (let x = Math.max(left, 0) - ROW; x < left + w; x += 7) { ctx.moveTo(x, y + ROW); ctx.lineTo(x + ROW, y); }
+  ctx.stroke();
+  ctx.restore();
+}
+
 // -1 gone .. 1 new.
 export function changeOf(tree: ViewTree, node: number): number {
   const now = tree.total[node], before = tree.base[node], larger = Math.max(Math.abs(now), Math.abs(before));
   return larger === 0 ? 0 : (now - before) / larger;
 }
 
+const LETTERS = "std::_Vector_base<int>::operator()";
+let letter = 0;  // px, on average
+
 function label(ctx: CanvasRenderingContext2D, name: string, left: number, right: number, y: number, color: string) {
   const from = Math.max(left, 0) + PAD, room = right - from - PAD;
   if (room < TEXT_LEAST - 2 * PAD) return;
-  const text = fitted(name, Math.floor(room / 6.1));
+  const text = fitted(name, Math.floor(room / letter));
   if (text === "") return;
   ctx.save();
   ctx.beginPath();

@@ -3,7 +3,7 @@
 import { Payload, type Meta, type Metric } from "./payload";
 
 export interface Func {
-  name: string; systemName: string; file: string; module: string; line: number;
+  name: string; systemName: string; file: string; module: string; path: string; line: number;
   kind: number; named: boolean;
 }
 export interface Thread { pid: number; tid: number; name: string; process: string; start: number; end: number }
@@ -32,6 +32,7 @@ export interface Marks { size: number; thread: Int32Array; track: Int32Array; na
 export interface Track { name: string; unit: string; thread: number }
 export interface Counters { size: number; track: Uint32Array; time: Float64Array; value: Float64Array }
 export interface Label { key: string; text: string }
+export interface Source { file: string; first_line: number; lines: string[]; changed: boolean }
 
 export class Profile {
   readonly meta: Meta;
@@ -45,6 +46,9 @@ export class Profile {
   private lazyStates?: States;
   private lazySpans?: Spans;
   private lazyDuration?: number;
+  private lazySources?: Map<string, Source[]>;
+  private lazyMarks?: Marks;
+  private lazyCounters?: Counters;
 
   constructor(private readonly payload: Payload, readonly name: string) {
     this.meta = payload.meta;
@@ -106,7 +110,7 @@ export class Profile {
 
   marks(): Marks {
     const p = this.payload;
-    return {
+    return this.lazyMarks ??= {
       size: p.count("marks.name"), thread: oneLess(p.ints("marks.thread")), track: oneLess(p.ints("marks.track")),
       name: this.named("marks.name"), time: summed(p.numbers("marks.time")),
     };
@@ -117,11 +121,32 @@ export class Profile {
     return name.map((n, i) => ({ name: n, unit: unit[i], thread: thread[i] }));
   }
 
-  counters(): Counters {
+  counters(): Counters { return (this.lazyCounters ??= this.decodeCounters()); }
+
+  private decodeCounters(): Counters {
     const blob = this.payload.blob("counters.value"), size = blob.length / 8, value = new Float64Array(size);
     const view = new DataView(blob.buffer, blob.byteOffset, blob.byteLength);
     for (let i = 0; i < size; i++) value[i] = view.getFloat64(8 * i, true);
     return { size, track: this.payload.ints("counters.track"), time: summed(this.payload.numbers("counters.time")), value };
+  }
+
+  // The lines around a function, where the payload carries them.
+  sourceOf(func: number): Source | null {
+    const p = this.payload, name = this.funcs[func].file;
+    if (!name || !p.has("source.file")) return null;
+    const parts = (this.lazySources ??= this.decodeSources()).get(name);
+    return parts?.find((s) => this.funcs[func].line >= s.first_line && this.funcs[func].line < s.first_line + s.lines.length) ?? parts?.[0] ?? null;
+  }
+
+  private decodeSources(): Map<string, Source[]> {
+    const p = this.payload, file = this.named("source.file"), text = this.named("source.text"), first = p.ints("source.first_line"), changed = p.ints("source.changed");
+    const sources = new Map<string, Source[]>();
+    file.forEach((name, i) => {
+      const list = sources.get(name) ?? [];
+      list.push({ file: name, first_line: first[i], lines: text[i].replace(/\n$/, "").split("\n"), changed: changed[i] === 1 });
+      sources.set(name, list);
+    });
+    return sources;
   }
 
   labelSets(): Label[][] {
@@ -137,7 +162,7 @@ export class Profile {
   }
 
   get isTimed(): boolean { return this.meta.wall_metric !== null; }
-  get hasTimeline(): boolean { return this.meta.has_rows && (this.isTimed || this.payload.has("spans.name")); }
+  get hasTimeline(): boolean { return this.meta.has_rows && (this.isTimed || this.payload.has("spans.name") || this.payload.has("marks.name") || this.payload.has("counters.track")); }
 
   // The end of what is known, in ns since the start.
   get duration(): number { return (this.lazyDuration ??= this.findDuration()); }
@@ -148,8 +173,9 @@ export class Profile {
     if (rows.size) end = Math.max(end, rows.time[rows.size - 1]);
     const s = this.states;
     for (let i = 0; i < s.size; i++) end = Math.max(end, s.start[i] + s.duration[i]);
-    const spans = this.spans();
+    const spans = this.spans(), marks = this.marks(), counters = this.counters();
     for (let i = 0; i < spans.size; i++) end = Math.max(end, spans.start[i] + spans.duration[i]);
+    for (const time of [marks.time, counters.time]) for (const t of time) end = Math.max(end, t);
     return end;
   }
 
@@ -157,9 +183,9 @@ export class Profile {
 
   private decodeFuncs(): Func[] {
     const p = this.payload, name = this.named("funcs.name"), system = this.named("funcs.system_name"), file = this.named("funcs.file"),
-      module = this.named("funcs.module"), line = p.ints("funcs.line"), kind = p.ints("funcs.kind"), named = p.ints("funcs.named");
+      module = this.named("funcs.module"), path = this.named("funcs.path"), line = p.ints("funcs.line"), kind = p.ints("funcs.kind"), named = p.ints("funcs.named");
     return name.map((n, i) => ({
-      name: n, systemName: system[i] || n, file: file[i], module: module[i], line: line[i], kind: kind[i], named: named[i] === 1,
+      name: n, systemName: system[i] || n, file: file[i], module: module[i], path: path[i] || module[i], line: line[i], kind: kind[i], named: named[i] === 1,
     }));
   }
 

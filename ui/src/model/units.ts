@@ -17,6 +17,7 @@ export function formatNs(ns: number): string {
 }
 
 export function formatValue(value: number, unit: string): string {
+  if (value === 0) return "0";
   switch (unit) {
     case "nanoseconds": return formatNs(value);
     case "microseconds": return formatNs(value * 1e3);
@@ -31,7 +32,9 @@ export function formatValue(value: number, unit: string): string {
 export function percent(part: number, whole: number): string {
   if (whole === 0) return "0 %";
   const share = (100 * part) / whole;
-  return `${share.toLocaleString(locale, { maximumFractionDigits: Math.abs(share) < 10 ? 2 : 1 })} %`;
+  if (share === 0 || Math.abs(share) === 100) return `${share} %`;
+  const digits = Math.abs(share) < 9.995 ? 2 : 1;  // always as many, so that columns of them line up
+  return `${share.toLocaleString(locale, { minimumFractionDigits: digits, maximumFractionDigits: digits })} %`;
 }
 
 export const count = (n: number) => plain.format(n);

@@ -5,23 +5,31 @@ import type { Func } from "../model/profile";
 export type FilterKind = "focus" | "ignore" | "hide" | "show-from";
 export interface Filter { kind: FilterKind; pattern: string }
 
-export interface FuncFlags { focus: Uint8Array[]; ignore: Uint8Array; hide: Uint8Array; from: Uint8Array | null }
+export interface FuncFlags { focus: Uint8Array[]; ignore: Uint8Array; hide: Uint8Array; from: Uint8Array | null; mark: Uint8Array }
 
-// null: not a regular expression.
+// null: not a regular expression. RE2's way to write some things is understood, so that cprof report's expressions are.
 export function toRegExp(pattern: string): RegExp | null {
-  try { return new RegExp(pattern, "u"); } catch { return null; }
+  const ignoresCase = pattern.startsWith("(?i)"), text = (ignoresCase ? pattern.slice(4) : pattern).replace(/\(\?P</g, "(?<");
+  for (const flags of ["u", ""]) {
+    try { return new RegExp(text, flags + (ignoresCase ? "i" : "")); } catch { /* without u escapes need not be needed */ }
+  }
+  return null;
 }
+
+// Says that a stack was cut above; no frame of the program's, so no expression finds it.
+export const isCutMark = (f: Func) => f.name === "[truncated]" && f.module === "";
 
 export const exactly = (name: string) => `^${name.replace(/[\\^$.*+?()[\]{}|/-]/g, (c) => (c === "-" ? "-" : `\\${c}`))}$`;
 
 function matches(funcs: Func[], pattern: string): Uint8Array {
   const re = toRegExp(pattern), out = new Uint8Array(funcs.length);
-  if (re) funcs.forEach((f, i) => { if (re.test(f.name) || (f.file !== "" && re.test(f.file))) out[i] = 1; });
+  const isFound = (text: string) => text !== "" && re!.test(text);
+  if (re) funcs.forEach((f, i) => { if (!isCutMark(f) && (isFound(f.name) || isFound(f.file) || isFound(f.path))) out[i] = 1; });
   return out;
 }
 
 export function flagsOf(funcs: Func[], filters: Filter[]): FuncFlags {
-  const flags: FuncFlags = { focus: [], ignore: new Uint8Array(funcs.length), hide: new Uint8Array(funcs.length), from: null };
+  const flags: FuncFlags = { focus: [], ignore: new Uint8Array(funcs.length), hide: new Uint8Array(funcs.length), from: null, mark: Uint8Array.from(funcs, (f) => (isCutMark(f) ? 1 : 0)) };
   for (const { kind, pattern } of filters) {
     const found = matches(funcs, pattern);
     if (kind === "focus") flags.focus.push(found);

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { tiny } from "../testing/tiny";
 import { exactly, type Filter } from "./filters";
-import { compareDown, foldDown, functionTable, invert, isNoise, sandwich, search } from "./fold";
+import { compareDown, isNoise, scaledBase, scaleOf } from "./compare";
+import { foldDown, functionTable, invert, sandwich, search } from "./fold";
 import type { ViewTree } from "./view_tree";
 import type { Profile } from "../model/profile";
 
@@ -77,7 +78,7 @@ describe("functionTable", () => {
 describe("comparison", () => {
   it("has both sides in one tree, gone and new alike", () => {
     const now = tiny(["main;same 10", "main;fresh 5"]), before = tiny(["main;same 8", "main;gone 3"]);
-    const { tree, funcs } = compareDown(now, now.self(0), before, before.self(0), 1, options());
+    const { tree, funcs } = compareDown(now, now.self(0), before, before.self(0), options());
     const rows = new Map(functionTable(tree).map((r) => [funcs[r.func].name, [r.total, r.base]]));
     expect(rows.get("same")).toEqual([10, 8]);
     expect(rows.get("fresh")).toEqual([5, 0]);
@@ -86,12 +87,15 @@ describe("comparison", () => {
   });
   it("scales the base", () => {
     const now = tiny(["a 10"]), before = tiny(["a 5"]);
-    expect(compareDown(now, now.self(0), before, before.self(0), 2, options()).tree.base[0]).toBe(10);
+    const { tree } = compareDown(now, now.self(0), before, before.self(0), options());
+    expect(scaledBase(tree, scaleOf(10, 5, true)).base[0]).toBe(10);
+    expect([scaleOf(10, 5, false), scaleOf(10, -5, true), scaleOf(10, 0, true)]).toEqual([1, 1, 1]);
   });
   it("tells chance from change", () => {
-    expect(isNoise(105, 100, 1000, 1)).toBe(true);
-    expect(isNoise(200, 100, 1000, 1)).toBe(false);
-    expect(isNoise(200, 100, 1_000_000, 1)).toBe(true);
+    const noise = (largest: number) => ({ largest, nowWorth: 1, baseWorth: 1 });
+    expect(isNoise(105, 100, noise(1000))).toBe(true);
+    expect(isNoise(200, 100, noise(1000))).toBe(false);
+    expect(isNoise(200, 100, noise(1_000_000))).toBe(true);
   });
 });
 

@@ -7,11 +7,12 @@ export interface FoldOptions {
   filters: Filter[];
   collapseRecursion: boolean;
   order: Order;
+  byBase?: boolean;  // of a comparison: as wide as the base has it
 }
 
 // Calls on every node that has weight, with the place of its stack in `builder` (0: nothing of the stack is shown).
-function place(tree: BaseTree, self: Float64Array, flags: FuncFlags, collapse: boolean, builder: TreeBuilder, onWeight: (place: number, weight: number) => void) {
-  const n = tree.size, at = new Int32Array(n), started = new Uint8Array(n), ignored = new Uint8Array(n);
+export function place(tree: BaseTree, self: Float64Array, flags: FuncFlags, collapse: boolean, builder: TreeBuilder, onWeight: (place: number, weight: number) => void) {
+  const n = tree.size, at = new Int32Array(n), started = new Uint8Array(n), ignored = new Uint8Array(n), any = new Uint8Array(n);
   const focus = flags.focus.map(() => new Uint8Array(n)), used = nodesInUse(tree, self);
   started[0] = flags.from ? 0 : 1;
   for (let i = 0; i < n; i++) {
@@ -19,12 +20,13 @@ function place(tree: BaseTree, self: Float64Array, flags: FuncFlags, collapse: b
     const p = tree.parent[i], f = tree.func[i];
     if (p >= 0) {
       ignored[i] = ignored[p] | flags.ignore[f];
-      started[i] = started[p] | (flags.from ? flags.from[f] : 0);
+      started[i] = started[p] | (flags.from && !flags.hide[f] ? flags.from[f] : 0);
       for (let k = 0; k < focus.length; k++) focus[k][i] = focus[k][p] | flags.focus[k][f];
-      const shown = started[i] && !flags.hide[f] && !(collapse && builder.funcOf(at[p]) === f);
-      at[i] = shown && !ignored[i] ? builder.child(at[p], f, tree.inlined[i]) : at[p];
+      const isLeft = started[i] === 1 && !flags.hide[f];
+      any[i] = any[p] | (isLeft && !flags.mark[f] ? 1 : 0);
+      at[i] = isLeft && !ignored[i] && !(collapse && builder.funcOf(at[p]) === f) ? builder.child(at[p], f, tree.inlined[i]) : at[p];
     }
-    if (self[i] === 0 || ignored[i] || !started[i] || focus.some((flag) => !flag[i])) continue;
+    if (self[i] === 0 || ignored[i] || !any[i] || focus.some((flag) => !flag[i])) continue;
     onWeight(at[i], self[i]);
   }
 }
@@ -58,12 +60,12 @@ function withoutEmpty(builder: TreeBuilder): TreeBuilder {
 }
 
 export function foldDown(profile: Profile, self: Float64Array, options: FoldOptions): ViewTree {
-  const builder = new TreeBuilder(), flags = flagsOf(profile.funcs, options.filters);
+  const builder = new TreeBuilder(profile.tree.size), flags = flagsOf(profile.funcs, options.filters);
   place(profile.tree, self, flags, options.collapseRecursion, builder, (node, weight) => builder.add(node, weight));
   return (options.filters.length ? withoutEmpty(builder) : builder).finish(options.order, nameIn(profile.funcs), false);
 }
 
-const nameIn = (funcs: Func[]) => (f: number) => (f < 0 ? "" : funcs[f].name);
+export const nameIn = (funcs: Func[]) => (f: number) => (f < 0 ? "" : funcs[f].name);
 
 // Leaves first: who spends, and below it who called.
 export function invert(funcs: Func[], down: ViewTree, order: Order): ViewTree {
@@ -102,52 +104,27 @@ export interface FuncRow { func: number; self: number; total: number; base: numb
 
 // One row a function. A function's total counts every stack once, however often the function is in it.
 export function functionTable(down: ViewTree): FuncRow[] {
-  const rows = new Map<number, FuncRow>(), isDiff = down.base.length > 0, closeAt: number[] = [], openFunc: number[] = [], depthOf = new Map<number, number>();
+  let functions = 0;
+  for (let i = 1; i < down.size; i++) if (down.func[i] >= functions) functions = down.func[i] + 1;
+  const rows: (FuncRow | undefined)[] = new Array(functions), list: FuncRow[] = [], nested = new Int32Array(functions);
+  const closeAt = new Int32Array(down.maxDepth + 1), openFunc = new Int32Array(down.maxDepth + 1), isDiff = down.base.length > 0;
+  let open = 0;
   for (let i = 1; i < down.size; i++) {
-    while (closeAt.length && closeAt[closeAt.length - 1] <= i) {
-      closeAt.pop();
-      const f = openFunc.pop()!;
-      depthOf.set(f, depthOf.get(f)! - 1);
-    }
+    while (open > 0 && closeAt[open - 1] <= i) nested[openFunc[--open]]--;
     const f = down.func[i];
-    let row = rows.get(f);
-    if (!row) rows.set(f, (row = { func: f, self: 0, total: 0, base: 0, baseSelf: 0, calls: 0 }));
+    let row = rows[f];
+    if (!row) list.push((rows[f] = row = { func: f, self: 0, total: 0, base: 0, baseSelf: 0, calls: 0 }));
     row.self += down.self[i];
     if (isDiff) row.baseSelf += down.baseSelf[i];
-    const nested = depthOf.get(f) ?? 0;
-    if (nested === 0) {
+    if (nested[f]++ === 0) {
       row.total += down.total[i];
       if (isDiff) row.base += down.base[i];
     }
     row.calls++;
-    depthOf.set(f, nested + 1);
-    closeAt.push(down.end[i]);
-    openFunc.push(f);
+    closeAt[open] = down.end[i];
+    openFunc[open++] = f;
   }
-  return [...rows.values()];
-}
-
-// This profile over the other: functions are the same when names and modules are.
-export function compareDown(profile: Profile, self: Float64Array, other: Profile, otherSelf: Float64Array, scale: number, options: FoldOptions): { tree: ViewTree; funcs: Func[] } {
-  const funcs = profile.funcs.slice(), ids = new Map<string, number>();
-  const key = (f: Func) => `${f.name}\0${f.module}`;
-  funcs.forEach((f, i) => ids.set(key(f), i));
-  const map = other.funcs.map((f) => {
-    let id = ids.get(key(f));
-    if (id === undefined) ids.set(key(f), (id = funcs.push(f) - 1));
-    return id;
-  });
-  const mapped: BaseTree = { ...other.tree, func: other.tree.func.map((f) => (f < 0 ? f : map[f])) };
-  const builder = new TreeBuilder(), flags = flagsOf(funcs, options.filters);
-  place(profile.tree, self, flags, options.collapseRecursion, builder, (node, weight) => builder.add(node, weight));
-  place(mapped, otherSelf, flags, options.collapseRecursion, builder, (node, weight) => builder.addBase(node, weight * scale));
-  return { tree: builder.finish(options.order, nameIn(funcs), true), funcs };
-}
-
-// Below the grey line nothing can be told from chance: 0.1 % of all, or twice the deviation of a count of samples.
-export function isNoise(now: number, before: number, total: number, weightPerSample: number): boolean {
-  const samples = Math.max(Math.abs(now), Math.abs(before)) / Math.max(weightPerSample, Number.MIN_VALUE);
-  return Math.abs(now - before) < Math.max(0.001 * Math.abs(total), 2 * Math.sqrt(samples) * weightPerSample);
+  return list;
 }
 
 // All nodes of the tree that a search finds, and what they weigh together: nested matches count once.

@@ -21,39 +21,62 @@ export interface ViewTree {
 }
 
 export class TreeBuilder {
-  private func: number[] = [-1];
-  private parent: number[] = [-1];
-  private self: number[] = [0];
-  private baseSelf: number[] = [0];
-  private inlined: number[] = [0];
-  private readonly pairs = new PairTable();
+  private count = 1;
+  private func: Int32Array;
+  private parent: Int32Array;
+  private self: Float64Array;
+  private baseSelf: Float64Array;
+  private inlined: Uint8Array;
+  private readonly pairs: PairTable;
+
+  // expected: about how many nodes there will be.
+  constructor(expected = 1024) {
+    const room = Math.max(16, expected);
+    this.func = new Int32Array(room);
+    this.parent = new Int32Array(room);
+    this.self = new Float64Array(room);
+    this.baseSelf = new Float64Array(room);
+    this.inlined = new Uint8Array(room);
+    this.pairs = new PairTable(room);
+    this.func[0] = this.parent[0] = -1;
+  }
 
   child(parent: number, func: number, inlined: number): number {
-    const fresh = this.func.length, row = this.pairs.findOrAdd(parent, func, fresh);
+    const fresh = this.count, row = this.pairs.findOrAdd(parent, func, fresh);
     if (row === fresh) {
-      this.func.push(func);
-      this.parent.push(parent);
-      this.self.push(0);
-      this.baseSelf.push(0);
-      this.inlined.push(inlined);
+      if (fresh === this.func.length) this.grow();
+      this.func[fresh] = func;
+      this.parent[fresh] = parent;
+      this.inlined[fresh] = inlined;
+      this.count++;
     } else if (inlined === 0) {
       this.inlined[row] = 0;
     }
     return row;
   }
 
+  private grow() {
+    const room = 2 * this.func.length, moved = <T extends Int32Array | Float64Array | Uint8Array>(from: T, to: T) => { to.set(from); return to; };
+    this.func = moved(this.func, new Int32Array(room));
+    this.parent = moved(this.parent, new Int32Array(room));
+    this.self = moved(this.self, new Float64Array(room));
+    this.baseSelf = moved(this.baseSelf, new Float64Array(room));
+    this.inlined = moved(this.inlined, new Uint8Array(room));
+  }
+
   add(node: number, weight: number) { this.self[node] += weight; }
   addBase(node: number, weight: number) { this.baseSelf[node] += weight; }
 
-  get size(): number { return this.func.length; }
+  get size(): number { return this.count; }
   funcOf(node: number): number { return this.func[node]; }
   parentOf(node: number): number { return this.parent[node]; }
   selfOf(node: number): number { return this.self[node]; }
   inlinedOf(node: number): number { return this.inlined[node]; }
 
-  finish(order: Order, nameOf: (func: number) => string, isDiff: boolean): ViewTree {
-    const n = this.func.length, total = Float64Array.from(this.self), width = new Float64Array(n), base = Float64Array.from(this.baseSelf);
-    for (let i = 0; i < n; i++) width[i] = Math.abs(this.self[i]);
+  // byBase: boxes are as wide as the base has them, so that what is gone can be seen.
+  finish(order: Order, nameOf: (func: number) => string, isDiff: boolean, byBase = false): ViewTree {
+    const n = this.count, total = this.self.slice(0, n), width = new Float64Array(n), base = this.baseSelf.slice(0, n);
+    for (let i = 0; i < n; i++) width[i] = Math.abs(byBase ? this.baseSelf[i] : this.self[i]);
     for (let i = n - 1; i > 0; i--) {
       const p = this.parent[i];
       total[p] += total[i];
@@ -66,7 +89,7 @@ export class TreeBuilder {
 
   // Old numbers in their new order. Children lie side by side by counting sort over parents.
   private preOrder(order: Order, width: Float64Array, nameOf: (func: number) => string): Int32Array {
-    const n = this.func.length, first = new Int32Array(n + 1), children = new Int32Array(Math.max(0, n - 1));
+    const n = this.count, first = new Int32Array(n + 1), children = new Int32Array(Math.max(0, n - 1));
     for (let i = 1; i < n; i++) first[this.parent[i] + 1]++;
     for (let i = 0; i < n; i++) first[i + 1] += first[i];
     const next = first.slice();

@@ -1,7 +1,8 @@
 // Small profiles for tests, made of folded lines: "main;work 10".
 import type { BaseTree, Func, Profile, Rows } from "../model/profile";
 
-export interface TinyOptions { rows?: { line: number; thread: number; time: number; value: number }[]; threads?: number }
+export type Places = Record<string, { file?: string; path?: string }>;
+export interface TinyOptions { places?: Places; rows?: { line: number; thread: number; time: number; value: number }[]; threads?: number }
 
 export function tiny(lines: string[], options: TinyOptions = {}): Profile {
   const funcs: Func[] = [], ids = new Map<string, number>(), parent = [-1], func = [-1], self = [0], line = [0], ends: number[] = [];
@@ -14,7 +15,8 @@ export function tiny(lines: string[], options: TinyOptions = {}): Profile {
       let id = ids.get(name);
       if (id === undefined) {
         ids.set(name, (id = funcs.length));
-        funcs.push({ name, systemName: name, file: `${name}.cc`, module: "app", line: 1, kind: 0, named: true });
+        const place = options.places ? options.places[name] ?? {} : { file: `${name}.cc`, path: "/bin/app" }, path = place.path ?? "";
+        funcs.push({ name, systemName: name, file: place.file ?? "", module: path.slice(path.lastIndexOf("/") + 1), path, line: 1, kind: 0, named: true });
       }
       const key = `${node};${part}`, known = children.get(key);
       if (known !== undefined) { node = known; continue; }

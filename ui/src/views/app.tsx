@@ -33,7 +33,7 @@ export function App() {
   }, []);
   const p = state.profile.value;
   useEffect(() => {
-    document.title = p ? `${p.meta.command || p.name} – cprof` : "cprof";
+    document.title = p ? `${p.meta.command || state.fileNames.value[state.file.value]} – cprof` : "cprof";
   }, [p]);
   const drop = (event: DragEvent) => {
     event.preventDefault();

@@ -1,9 +1,10 @@
 import { useRef, useState } from "preact/hooks";
-import { toRegExp, type FilterKind } from "../ops/filters";
+import { exactly, toRegExp, type FilterKind } from "../ops/filters";
 import { formatNs, formatValue, parseTime, percent } from "../model/units";
 import { S } from "../strings";
 import * as state from "../state";
 import { Popover } from "./popover";
+import { Selectors } from "./top_bar";
 
 const KINDS: [FilterKind, string, string][] = [
   ["focus", "Focus", "only stacks with a matching frame (pprof: focus)"],
@@ -12,6 +13,10 @@ const KINDS: [FilterKind, string, string][] = [
   ["show-from", "Show from", "stacks begin at the first matching frame (pprof: show_from)"],
 ];
 const TITLE = new Map(KINDS.map(([kind, title]) => [kind, title]));
+
+// "^f\(int\)$" came from a box: people know it as f(int).
+const readable = (pattern: string) => (/^\^.*\$$/.test(pattern) && exactly(plainName(pattern)) === pattern ? plainName(pattern) : `/${pattern}/`);
+const plainName = (pattern: string) => pattern.slice(1, -1).replace(/\\(.)/g, "$1");
 
 function Chip({ text, onRemove }: { text: string; onRemove: () => void }) {
   return <span class="chip"><span title={text}>{text}</span><button aria-label={`Remove: ${text}`} onClick={onRemove}>×</button></span>;
@@ -57,18 +62,22 @@ export function Chips() {
     <nav class="bar" aria-label="Views and filters">
       <div class="tabs" role="tablist" aria-label="Views">
         {state.TABS.map((t, i) => (
-          <button role="tab" id={`tab-${t}`} aria-selected={state.tab.value === t} title={`${i + 1}`} onClick={() => { state.tab.value = t; }}>{S.tabs[t]}</button>
+          <button role="tab" id={`tab-${t}`} aria-selected={state.tab.value === t} title={`Key ${i + 1}`} onClick={() => { state.tab.value = t; }}>{S.tabs[t]}</button>
         ))}
       </div>
-      {state.filters.value.map((f, i) => <Chip text={`${TITLE.get(f.kind)} ${f.pattern}`} onRemove={() => state.removeFilter(i)} />)}
+      <span class="grow" />
+      <Selectors />
+      <button ref={anchor} aria-expanded={adding} onClick={() => setAdding(!adding)}>+ Filter</button>
+      {adding && <Popover anchor={anchor.current} onClose={() => setAdding(false)} label="Add filter"><AddFilter onClose={() => setAdding(false)} /></Popover>}
+      {state.isFiltered.value && <div class="chips">
+      {state.filters.value.map((f, i) => <Chip text={`${TITLE.get(f.kind)} ${readable(f.pattern)}`} onRemove={() => state.removeFilter(i)} />)}
       {state.labels.value.map((l, i) => <Chip text={`Label ${l.key}=${l.text}`} onRemove={() => { state.labels.value = state.labels.value.filter((_, k) => k !== i); }} />)}
       {range && <Chip text={`Time ${formatNs(range[0])} – ${formatNs(range[1])}`} onRemove={() => { state.timeRange.value = null; }} />}
       {state.threads.value && <Chip text={`${state.threads.value.size} thread${state.threads.value.size > 1 ? "s" : ""}`} onRemove={() => { state.threads.value = null; }} />}
-      <button ref={anchor} class="plain" aria-expanded={adding} onClick={() => setAdding(!adding)}>+ Add filter</button>
-      {adding && <Popover anchor={anchor.current} onClose={() => setAdding(false)} label="Add filter"><AddFilter onClose={() => setAdding(false)} /></Popover>}
-      <span class="grow" />
       {state.baseProfile.value && (range || state.threads.value || state.labels.value.length > 0) && <span class="muted">{S.filtersOfThisOnly}</span>}
-      <span class="muted">{state.isFiltered.value ? `shows ${percent(shown, state.wholeTotal.value)} of ${formatValue(state.wholeTotal.value, unit)}` : ""}</span>
+        <span class="muted">shows {percent(shown, state.wholeTotal.value)} of {formatValue(state.wholeTotal.value, unit)}</span>
+        <button class="plain" onClick={state.clearFilters}>Remove all</button>
+      </div>}
     </nav>
   );
 }

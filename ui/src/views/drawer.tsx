@@ -1,59 +1,74 @@
 import { formatValue, percent } from "../model/units";
 import { exactly } from "../ops/filters";
 import { useMemo } from "preact/hooks";
-import { sandwich, type FuncRow } from "../ops/fold";
-import type { ViewTree } from "../ops/view_tree";
+import type { FuncRow } from "../ops/fold";
+import { neighboursOf } from "../ops/neighbours";
 import { S } from "../strings";
 import * as state from "../state";
+import { fillOf } from "../draw/colors";
+import { drawable } from "../draw/text";
 import { copy, showSource } from "./frame_menu";
+import { threadWeights } from "./top_bar";
 
-function Share({ name, value, total, onClick }: { name: string; value: number; total: number; onClick: () => void }) {
+function Share({ name, value, total, fill, onClick }: { name: string; value: number; total: number; fill?: string; onClick: () => void }) {
   return (
-    <button class="share" onClick={onClick} title={name}>
-      <span class="row"><span>{name}</span><span>{percent(value, total)}</span></span>
-      <span class="meter" style={`display:block;width:${Math.min(100, Math.max(0, (100 * Math.abs(value)) / Math.abs(total || 1)))}%`} />
+    <button class="share" onClick={onClick} title={name.slice(0, 1000)}>
+      <span class="row"><span>{drawable(name.slice(0, 300))}</span><span class="number">{percent(value, total)}</span></span>
+      <span class="meter" style={`${fill ? `background:${fill};` : ""}width:${Math.min(100, Math.max(0, (100 * Math.abs(value)) / Math.abs(total || 1)))}%`} />
     </button>
   );
 }
 
+function Close() { return <button class="plain" aria-label="Close details" onClick={() => { state.drawerOpen.value = false; }}>×</button>; }
+
 function Top({ rows, total }: { rows: FuncRow[]; total: number }) {
-  const funcs = state.down.value!.funcs, hottest = rows.filter((r) => r.self !== 0).sort((a, b) => b.self - a.self).slice(0, 5);
+  const funcs = state.down.value!.funcs, p = state.profile.value!, hottest = rows.filter((r) => r.self !== 0).sort((a, b) => b.self - a.self).slice(0, 8);
   const unit = state.metricUnit.value;
   return (
     <>
-      <h2>{["nanoseconds", "count"].includes(unit) ? S.whereTime : S.whereValue}<button class="plain" aria-label="Close details" onClick={() => { state.drawerOpen.value = false; }}>×</button></h2>
+      <h2>{["nanoseconds", "count"].includes(unit) ? S.whereTime : S.whereValue}<Close /></h2>
       <p class="muted">The functions that spend most in their own code. Click one to light its boxes.</p>
-      {hottest.map((r) => <Share name={funcs[r.func].name} value={r.self} total={total} onClick={() => { state.query.value = funcs[r.func].name; }} />)}
+      {hottest.map((r) => <Share name={funcs[r.func].name} value={r.self} total={total} fill={fillOf(funcs[r.func], "kind", state.isDark.value, 0).fill} onClick={() => { state.query.value = funcs[r.func].name; }} />)}
+      <Modules rows={rows} total={total} />
+      {p.meta.has_rows && p.threads.length > 1 && <BusyThreads total={total} />}
     </>
   );
 }
 
-// Who called it and what it called, of its outermost calls: the second level of the sandwich's two trees.
-function neighbours(tree: ViewTree): [number, number][] {
-  const list: [number, number][] = [];
-  if (tree.size < 2) return list;
-  for (let child = 2; child < tree.end[1]; child = tree.end[child]) list.push([tree.func[child], tree.total[child]]);
-  return list.sort((x, y) => y[1] - x[1]).slice(0, 5);
+// Sums of own cost: they add up to everything.
+function Modules({ rows, total }: { rows: FuncRow[]; total: number }) {
+  const funcs = state.down.value!.funcs, sums = new Map<string, number>();
+  for (const r of rows) if (r.self !== 0) sums.set(funcs[r.func].module, (sums.get(funcs[r.func].module) ?? 0) + r.self);
+  sums.delete("");
+  const list = [...sums].sort((a, b) => b[1] - a[1]);
+  if (list.length < 2) return null;
+  return <><h3>By module</h3>{list.slice(0, 5).map(([name, value]) => <Share name={name} value={value} total={total} onClick={() => { state.query.value = name; }} />)}</>;
+}
+
+function BusyThreads({ total }: { total: number }) {
+  const p = state.profile.value!, weights = useMemo(() => threadWeights(p), [p, state.metric.value]), whole = state.wholeTotal.value;
+  const list = [...weights.keys()].filter((i) => weights[i] !== 0).sort((a, b) => weights[b] - weights[a]).slice(0, 5);
+  if (list.length < 2 || state.threads.value !== null || total !== whole) return null;
+  return <><h3>By thread</h3>{list.map((i) => <Share name={`${p.threads[i].name || p.threads[i].process} ${p.threads[i].tid}`} value={weights[i]} total={whole} onClick={() => { state.threads.value = new Set([i]); }} />)}</>;
 }
 
 function Card({ func, row, total }: { func: number; row: FuncRow; total: number }) {
   const funcs = state.down.value!.funcs, f = funcs[func], unit = state.metricUnit.value, isDiff = state.baseProfile.value !== null;
-  const tree = state.down.value!.tree, around = useMemo(() => sandwich(funcs, tree, func, "heavy"), [tree, func]);
-  const callers = neighbours(around.callers), callees = neighbours(around.callees);
+  const tree = state.down.value!.tree, around = useMemo(() => neighboursOf(tree, func), [tree, func]);
   const list = (title: string, items: [number, number][]) => items.length > 0 && <>
-    <h3>{title}</h3>{items.map(([g, value]) => <Share name={funcs[g].name} value={value} total={row.total} onClick={() => { state.query.value = funcs[g].name; }} />)}</>;
+    <h3>{title}</h3>{items.slice(0, 5).map(([g, value]) => <Share name={funcs[g].name} value={value} total={row.total} onClick={() => { state.query.value = funcs[g].name; }} />)}</>;
   return (
     <>
-      <h2>Function<button class="plain" aria-label="Close details" onClick={() => { state.drawerOpen.value = false; }}>×</button></h2>
-      <div class="name">{f.name.length > 2000 ? `${f.name.slice(0, 2000)}…` : f.name}</div>
+      <h2>Function<Close /></h2>
+      <div class="name">{drawable(f.name.length > 2000 ? `${f.name.slice(0, 2000)}…` : f.name)}</div>
       <div class="muted">{[f.module, f.file && `${f.file}${f.line ? `:${f.line}` : ""}`].filter(Boolean).join(" · ")}</div>
       <dl class="facts">
-        <dt>Self</dt><dd>{formatValue(row.self, unit)} ({percent(row.self, total)})</dd>
-        <dt>Total</dt><dd>{formatValue(row.total, unit)} ({percent(row.total, total)})</dd>
+        <dt>Self</dt><dd>{formatValue(row.self, unit)} <span class="muted">{percent(row.self, total)}</span></dd>
+        <dt>Total</dt><dd>{formatValue(row.total, unit)} <span class="muted">{percent(row.total, total)}</span></dd>
         {isDiff && <><dt>Base total</dt><dd>{formatValue(row.base, unit)}</dd><dt>Change</dt><dd class={row.total > row.base ? "more" : "less"}>{row.total > row.base ? "+" : ""}{formatValue(row.total - row.base, unit)}</dd></>}
       </dl>
-      {list("Callers", callers)}
-      {list("Callees", callees)}
+      {list("Callers", around.callers)}
+      {list("Callees", around.callees)}
       <div class="actions">
         <button onClick={() => state.showSandwich(f.name)}>Sandwich</button>
         <button onClick={() => state.addFilter("focus", exactly(f.name))}>Focus</button>

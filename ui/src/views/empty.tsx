@@ -1,21 +1,27 @@
-import { openFile } from "../boot";
-import { count } from "../model/units";
+import { openFile, openSample } from "../boot";
+import { formatValue } from "../model/units";
 import * as state from "../state";
+import { copy } from "./frame_menu";
+
+const COMMANDS: [string, string][] = [["cprof record -o app.cprof -- ./app", "record a program"], ["cprof view app.cprof", "open it here"], ["cprof convert app.cprof -o app.html", "one file to send"]];
 
 export function Empty() {
   return (
     <section class="empty">
-      <h2>Open a profile</h2>
-      {state.hasServer.value ? <p>Drop a recording, pprof, perf.data, folded stacks, Chrome trace or any other profile here, or <label><input type="file" class="sr" onChange={(e) => { for (const f of e.currentTarget.files ?? []) void openFile(f); }} /><u style="cursor:pointer">choose a file</u></label>.</p>
-        : <p>This page holds no profile.</p>}
-      <pre>{"cprof record -o app.cprof -- ./app      record a program\ncprof view app.cprof                    open it here\ncprof convert app.cprof -o app.html     one file to send"}</pre>
+      {state.hasServer.value ? <>
+        <h2>Open a profile</h2>
+        <p class="drop">Drop a recording, pprof, perf.data, folded stacks, Chrome trace or any other profile here, or{" "}
+          <label class="link">choose a file<input type="file" class="sr" multiple onChange={(e) => { for (const f of e.currentTarget.files ?? []) void openFile(f); }} /></label>.</p>
+        <p><button onClick={() => void openSample()}>Look at a sample</button></p>
+      </> : <><h2>This page holds no profile</h2><p>It was made without one. A page with a profile in it:</p></>}
+      <dl class="commands">{COMMANDS.map(([command, what]) => <><dt><code>{command}</code></dt><dd class="muted">{what} <button class="plain" aria-label={`Copy: ${command}`} onClick={() => copy(command)}>copy</button></dd></>)}</dl>
     </section>
   );
 }
 
 export function Loading() {
   const l = state.loading.value!;
-  return <section class="empty" role="status"><h2>{l.phase}…</h2><p class="muted">{l.name}{l.bytes ? `, ${count(l.bytes)} bytes` : ""}</p></section>;
+  return <section class="empty" role="status"><h2>{l.phase}…</h2><p class="muted">{l.name}{l.bytes ? `, ${formatValue(l.bytes, "bytes")}` : ""}</p></section>;
 }
 
 export function Problem() {
@@ -23,7 +29,7 @@ export function Problem() {
   return (
     <section class="empty" role="alert">
       <h2>{problem.title}</h2>
-      <p>{problem.text}</p>
+      <p class="problem">{problem.text}</p>
       {state.profiles.value.length > 0 && <button onClick={() => { state.problem.value = null; }}>Back</button>}
     </section>
   );

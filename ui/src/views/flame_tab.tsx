@@ -1,12 +1,17 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { drawable } from "../draw/text";
 import { drawFlame, hit, nameOf, ROW, type FlameView } from "../draw/flame";
+import { diffFill, fillOf } from "../draw/colors";
 import { percent } from "../model/units";
-import { isNoise } from "../ops/fold";
+import { isCutMark } from "../ops/filters";
+import { isNoise } from "../ops/compare";
 import type { Order, ViewTree } from "../ops/view_tree";
 import { S } from "../strings";
 import * as state from "../state";
 import { prepare, useSize } from "./canvas";
 import { FrameMenu } from "./frame_menu";
+import { Popover } from "./popover";
+import { metricLabel } from "./top_bar";
 
 interface Props { tree: ViewTree; upsideDown: boolean; label: string; zoomable: boolean }
 
@@ -15,25 +20,25 @@ export function FlameCanvas({ tree, upsideDown, label, zoomable }: Props) {
   const [scroll, setScroll] = useState(0), [zoomScale, setZoomScale] = useState({ scale: 1, pan: 0 }), [menu, setMenu] = useState<{ x: number; y: number; node: number } | null>(null);
   const funcs = state.down.value?.funcs ?? [], zoom = zoomable ? state.nodeOf(tree, funcs, state.zoomPath.value) : 0;
   const selected = zoomable ? state.nodeOf(tree, funcs, state.selectedPath.value) : 0;
-  const perSample = state.profile.value?.meta.samples ? Math.abs(tree.total[0]) / state.profile.value.meta.samples : 1;
   const rows = height / ROW, maxScroll = Math.max(0, tree.maxDepth + 1 - rows);
   const view: FlameView = {
-    tree, funcs, order: state.order.value, zoom, pan: zoomScale.pan, scale: zoomScale.scale, scrollRow: Math.min(scroll, maxScroll), upsideDown, selected,
+    tree, funcs, order: state.order.value, zoom, pan: zoomScale.pan, scale: zoomScale.scale, scrollRow: zoomable ? Math.min(scroll, maxScroll) : Math.max(1, Math.min(scroll, maxScroll)), upsideDown, selected,
     hovered: state.hovered.value?.tree === tree ? state.hovered.value.node : -1, matches: state.matches.value,
-    scheme: state.scheme.value, dark: state.isDark.value, isNoise: tree.base.length ? (n) => isNoise(tree.total[n], tree.base[n], tree.total[0], perSample) : undefined,
+    scheme: state.scheme.value, dark: state.isDark.value, isNoise: tree.base.length ? (n) => isNoise(tree.total[n], tree.base[n], state.noise.value) : undefined,
   };
   const viewRef = useRef(view);
   viewRef.current = view;
   // A new zoom shows its frame near the top, with some of what called it.
   useEffect(() => {
-    setZoomScale({ scale: 1, pan: 0 });
+    setZoomScale((z) => (z.scale === 1 && z.pan === 0 ? z : { scale: 1, pan: 0 }));
     setScroll(Math.max(0, tree.depth[zoom] - 3));
   }, [zoom, tree]);
   useLayoutEffect(() => {
     if (width === 0 || height === 0) return;
     const before = performance.now();
     const ctx = prepare(canvas.current!, width, height);
-    (window as unknown as { cprofDraw: unknown }).cprofDraw = { boxes: drawFlame(ctx, width, height, view), ms: performance.now() - before };
+    const seen = window as unknown as { cprofDraw?: { count: number } };  // for the tests
+    (seen.cprofDraw as unknown) = { boxes: drawFlame(ctx, width, height, view), nodes: tree.size, ms: performance.now() - before, count: (seen.cprofDraw?.count ?? 0) + 1 };
   });
   const at = (event: MouseEvent | PointerEvent) => {
     const rect = canvas.current!.getBoundingClientRect();
@@ -45,19 +50,36 @@ export function FlameCanvas({ tree, upsideDown, label, zoomable }: Props) {
     if (zoomable) state.zoomPath.value = path;
     else if (node > 0) state.showSandwich(nameOf(view, node));
   };
-  const pointer = usePointer(at, choose, (x, y, node) => setMenu({ x, y, node }), (dx, dy) => {
-    setScroll((s) => clamp(Math.min(s, maxScroll) + (upsideDown ? dy : -dy) / ROW, 0, maxScroll));
-    setZoomScale((z) => ({ scale: z.scale, pan: clamp(z.pan - dx / width / z.scale, 0, 1 - 1 / z.scale) }));
-  });
-  const wheel = (event: WheelEvent) => {
-    event.preventDefault();
-    if (!event.ctrlKey) { setScroll((s) => clamp(Math.min(s, maxScroll) + (upsideDown ? -1 : 1) * event.deltaY / ROW, 0, maxScroll)); return; }
-    const rect = canvas.current!.getBoundingClientRect(), part = (event.clientX - rect.left) / width;
+  const scrollBy = (rowsDown: number) => setScroll((s) => clamp(Math.min(s, maxScroll) + (upsideDown ? -1 : 1) * rowsDown, 0, maxScroll));
+  const panBy = (part: number) => setZoomScale((z) => ({ scale: z.scale, pan: clamp(z.pan + part / z.scale, 0, 1 - 1 / z.scale) }));
+  // `x` px from the window's left stays where it is.
+  const zoomAt = (x: number, factor: number) => {
+    const part = (x - canvas.current!.getBoundingClientRect().left) / width;
     setZoomScale((z) => {
-      const scale = clamp(z.scale * Math.exp(-event.deltaY / 200), 1, 1e6);
+      const scale = clamp(z.scale * factor, 1, 1e6);
       return { scale, pan: clamp(z.pan + part / z.scale - part / scale, 0, 1 - 1 / scale) };
     });
   };
+  const middle = () => { const rect = canvas.current!.getBoundingClientRect(); return rect.left + rect.width / 2; };
+  const wheel = (event: WheelEvent) => {
+    event.preventDefault();
+    if (event.ctrlKey) zoomAt(event.clientX, Math.exp(-event.deltaY / 200));
+    else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) panBy((event.deltaX || event.deltaY) / width);
+    else scrollBy(event.deltaY / ROW);
+  };
+  const key = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const act = ({ "+": () => zoomAt(middle(), 1.25), "=": () => zoomAt(middle(), 1.25), "-": () => zoomAt(middle(), 0.8), PageUp: () => scrollBy(2 - rows), PageDown: () => scrollBy(rows - 2),
+      ...(event.shiftKey ? { ArrowLeft: () => panBy(-0.1), ArrowRight: () => panBy(0.1), ArrowUp: () => scrollBy(-1), ArrowDown: () => scrollBy(1) } : {}) } as Record<string, () => void>)[event.key];
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  };
+  const pointer = usePointer(at, choose, (x, y, node) => setMenu({ x, y, node }), (dx, dy) => {
+    scrollBy(-dy / ROW);
+    panBy(-dx / width);
+  }, (x, factor) => zoomAt(x, factor));
   useEffect(() => {
     const element = canvas.current!;
     element.addEventListener("wheel", wheel, { passive: false });
@@ -66,7 +88,7 @@ export function FlameCanvas({ tree, upsideDown, label, zoomable }: Props) {
   return (
     <div class="canvas-box" ref={box}>
       <canvas ref={canvas} tabIndex={0} role="application" aria-roledescription="flame graph" aria-label={label} aria-describedby="live"
-        data-flame={zoomable ? "main" : "part"} {...pointer} onPointerLeave={() => { state.hovered.value = null; }}
+        data-flame={zoomable ? "main" : "part"} {...pointer} onKeyDown={key} onPointerLeave={() => { state.hovered.value = null; }}
         onPointerMove={(e) => { pointer.onPointerMove(e); const node = at(e); state.hovered.value = node === null ? null : { tree, node }; }}
         onContextMenu={(e) => { e.preventDefault(); const node = at(e); if (node) setMenu({ x: e.clientX, y: e.clientY, node }); }} />
       {menu && <FrameMenu name={nameOf(view, menu.node)} path={state.pathOf(tree, funcs, menu.node)} x={menu.x} y={menu.y} onClose={() => setMenu(null)} />}
@@ -76,17 +98,29 @@ export function FlameCanvas({ tree, upsideDown, label, zoomable }: Props) {
 
 const clamp = (value: number, least: number, most: number) => Math.max(least, Math.min(Math.max(least, most), value));
 
-// Click chooses, drag pans, a long press is the menu of those who have no right button.
-function usePointer(at: (e: PointerEvent) => number | null, choose: (node: number) => void, menu: (x: number, y: number, node: number) => void, pan: (dx: number, dy: number) => void) {
-  const down = useRef<{ x: number; y: number; moved: boolean; timer: number } | null>(null);
+// Click chooses, drag pans, two fingers zoom, a long press is the menu of those who have no right button.
+function usePointer(at: (e: PointerEvent) => number | null, choose: (node: number) => void, menu: (x: number, y: number, node: number) => void, pan: (dx: number, dy: number) => void, zoom: (x: number, factor: number) => void) {
+  const down = useRef<{ x: number; y: number; moved: boolean; timer: number } | null>(null), fingers = useRef(new Map<number, number>());
+  const spread = () => { const [a, b] = [...fingers.current.values()]; return Math.max(20, Math.abs(a - b)); };
+  const lift = (e: PointerEvent) => { fingers.current.delete(e.pointerId); };
   return {
+    onPointerCancel: (e: PointerEvent) => { lift(e); clearTimeout(down.current?.timer); down.current = null; },
     onPointerDown: (e: PointerEvent) => {
       if (e.button !== 0) return;
+      if (e.pointerType === "touch") fingers.current.set(e.pointerId, e.clientX);
+      if (fingers.current.size === 2) { clearTimeout(down.current?.timer); down.current = null; return; }
       const node = at(e), timer = e.pointerType === "touch" && node ? window.setTimeout(() => { down.current = null; menu(e.clientX, e.clientY, node); }, 550) : 0;
       down.current = { x: e.clientX, y: e.clientY, moved: false, timer };
     },
     onPointerMove: (e: PointerEvent) => {
       const d = down.current;
+      if (fingers.current.size === 2 && fingers.current.has(e.pointerId)) {
+        const before = spread();
+        fingers.current.set(e.pointerId, e.clientX);
+        const [a, b] = [...fingers.current.values()];
+        zoom((a + b) / 2, spread() / before);
+        return;
+      }
       if (!d || (!d.moved && Math.hypot(e.clientX - d.x, e.clientY - d.y) < 5)) return;
       if (!d.moved) (e.currentTarget as Element).setPointerCapture(e.pointerId);
       clearTimeout(d.timer);
@@ -94,6 +128,7 @@ function usePointer(at: (e: PointerEvent) => number | null, choose: (node: numbe
       Object.assign(d, { x: e.clientX, y: e.clientY, moved: true });
     },
     onPointerUp: (e: PointerEvent) => {
+      lift(e);
       const d = down.current;
       down.current = null;
       if (!d) return;
@@ -107,12 +142,12 @@ function usePointer(at: (e: PointerEvent) => number | null, choose: (node: numbe
 function Crumbs() {
   const path = state.zoomPath.value;
   if (path.length === 0 || state.direction.value === "sandwich") return null;
-  const shown = path.length > 8 ? path.slice(-8) : path, skipped = path.length - shown.length;
+  const shown = path.length > 5 ? path.slice(-5) : path, skipped = path.length - shown.length;
   return (
     <nav class="crumbs" aria-label="Zoom">
-      <button onClick={() => { state.zoomPath.value = []; }}>all</button>
+      <button class="first" onClick={() => { state.zoomPath.value = []; }}>all</button>
       {skipped > 0 && <span class="muted">› … {skipped} …</span>}
-      {shown.map((name, i) => <><span class="muted">›</span><button title={name} onClick={() => { state.zoomPath.value = path.slice(0, skipped + i + 1); }}>{name.length > 60 ? `${name.slice(0, 57)}…` : name}</button></>)}
+      {shown.map((name, i) => <><span class="muted">›</span><button title={name.slice(0, 1000)} onClick={() => { state.zoomPath.value = path.slice(0, skipped + i + 1); }}>{drawable(name.length > 60 ? `${name.slice(0, 57)}…` : name)}</button></>)}
     </nav>
   );
 }
@@ -126,14 +161,11 @@ function Tools() {
       <div class="segmented" role="group" aria-label="Direction">
         {DIRECTIONS.map(([d, title, help]) => <button aria-pressed={state.direction.value === d} title={help} onClick={() => { state.direction.value = d; state.zoomPath.value = []; }}>{title}</button>)}
       </div>
-      <select aria-label="Order" value={state.order.value} onChange={(e) => { state.order.value = e.currentTarget.value as Order; }}>
-        {ORDERS.map(([o, title]) => <option value={o}>{title}</option>)}
-      </select>
-      <select aria-label="Colour" value={state.scheme.value} onChange={(e) => { state.scheme.value = e.currentTarget.value as "kind"; }}>
-        <option value="kind">Colour: kind</option><option value="module">Colour: module</option><option value="heat">Colour: self</option>
-      </select>
-      <button aria-pressed={state.flameUp.value} title="Root at the bottom" onClick={() => { state.flameUp.value = !state.flameUp.value; }}>Flame</button>
-      <button aria-pressed={state.collapseRecursion.value} title="A function that calls itself is one box (r)" onClick={() => { state.collapseRecursion.value = !state.collapseRecursion.value; }}>Join recursion</button>
+      {state.baseProfile.value && <div class="segmented" role="group" aria-label="Width">
+        <button aria-pressed={!state.byBase.value} title="Boxes are as wide as this profile has them" onClick={() => { state.byBase.value = false; }}>This</button>
+        <button aria-pressed={state.byBase.value} title="As wide as the base has them: shows what is gone" onClick={() => { state.byBase.value = true; }}>Base</button>
+      </div>}
+      <Display />
       <span class="grow" />
       <Legend />
       {!state.drawerOpen.value && <button onClick={() => { state.drawerOpen.value = true; }}>Details</button>}
@@ -141,11 +173,48 @@ function Tools() {
   );
 }
 
+function Display() {
+  const [open, setOpen] = useState(false), anchor = useRef<HTMLButtonElement>(null);
+  return (
+    <>
+      <button ref={anchor} aria-expanded={open} onClick={() => setOpen(!open)}>Display ▾</button>
+      {open && <Popover anchor={anchor.current} onClose={() => setOpen(false)} label="Display"><DisplayOptions /></Popover>}
+    </>
+  );
+}
+
+function DisplayOptions() {
+  return (
+    <div class="options">
+      <label>Order <select aria-label="Order" value={state.order.value} onChange={(e) => { state.order.value = e.currentTarget.value as Order; }}>
+        {ORDERS.map(([o, title]) => <option value={o}>{title}</option>)}
+      </select></label>
+      <label>Colour by <select aria-label="Colour" value={state.scheme.value} onChange={(e) => { state.scheme.value = e.currentTarget.value as "kind"; }}>
+        <option value="kind">kind of code</option><option value="module">module</option><option value="heat">own cost</option>
+      </select></label>
+      <label class="choice"><input type="checkbox" checked={state.flameUp.value} onChange={() => { state.flameUp.value = !state.flameUp.value; }} /> Root at the bottom</label>
+      <label class="choice"><input type="checkbox" checked={state.collapseRecursion.value} onChange={() => { state.collapseRecursion.value = !state.collapseRecursion.value; }} /> Join recursion <span class="muted">r</span></label>
+    </div>
+  );
+}
+
+const KIND_NAMES = ["user", "kernel", "JIT", "interpreted", "unnamed"];
+
 function Legend() {
+  const isDark = state.isDark.value, item = (fill: string, text: string) => <span key={text}><i style={`background:${fill}`} />{text}</span>, tree = state.shown.value;
   if (state.baseProfile.value)
-    return <span class="legend muted" aria-label="Colours"><span><i style="background:#8db4e8" />less than base</span><span><i style="background:#f0a563" />more</span><span><i style="background:#dcd9d3" />within noise</span></span>;
+    return <span class="legend muted" aria-label="Colours">{item(diffFill(-0.8, false, isDark).fill, "less than base")}{item(diffFill(0.8, false, isDark).fill, "more; new is hatched")}{item(diffFill(0, true, isDark).fill, "within noise")}</span>;
+  if (tree && tree.width[0] !== Math.abs(tree.total[0]))
+    return <span class="legend muted" aria-label="Colours">{item(diffFill(-0.8, false, isDark).fill, "negative: drawn by its size")}</span>;
   if (state.scheme.value !== "kind") return null;
-  return <span class="legend muted wide" aria-label="Colours"><span><i style="background:#f0d79a" />user</span><span><i style="background:#f2a96a" />kernel</span><span><i style="background:#a9d696" />JIT</span><span><i style="background:#d3d1cd" />unnamed</span></span>;
+  const p = state.profile.value!, dark = state.isDark.value, seen = new Map<string, string>();
+  for (const f of p.funcs) {
+    if (isCutMark(f)) continue;
+    const name = KIND_NAMES[f.kind === 0 && !f.named && f.name.startsWith("[") ? 4 : f.kind] ?? "unnamed";
+    if (!seen.has(name)) seen.set(name, fillOf(f, "kind", dark, 0).fill);
+    if (seen.size === KIND_NAMES.length) break;
+  }
+  return <span class="legend muted wide" aria-label="Colours">{KIND_NAMES.filter((k) => seen.has(k)).map((k) => <span><i style={`background:${seen.get(k)}`} />{k}</span>)}</span>;
 }
 
 function NothingShown() {
@@ -154,7 +223,7 @@ function NothingShown() {
     <div class="empty">
       <h2>Nothing to draw</h2>
       {state.isFiltered.value ? <><p>The filters hide everything.</p><button onClick={state.clearFilters}>Remove filters</button></>
-        : other >= 0 ? <><p>All values of {p.metrics[state.metric.value].name} are 0.</p><button onClick={() => { state.metricName.value = p.metrics[other].name; }}>Show {p.metrics[other].name}</button></>
+        : other >= 0 ? <><p>All values of {metricLabel(p, state.metric.value)} are 0.</p><button onClick={() => { state.metricName.value = p.metrics[other].name; }}>Show {metricLabel(p, other)}</button></>
           : <p>The profile holds no samples. If this was a recording: did the program use the CPU at all, and may you sample it? <code>cprof doctor</code> tells.</p>}
     </div>
   );
@@ -162,7 +231,7 @@ function NothingShown() {
 
 export function FlameTab() {
   const tree = state.shown.value, both = state.sandwiched.value, [hinted, setHinted] = useState(isHintHidden());
-  if (!tree || tree.width[0] === 0) return <section class="view"><Tools /><NothingShown /></section>;
+  if (!tree || (tree.width[0] === 0 && !state.byBase.value)) return <section class="view"><Tools /><NothingShown /></section>;
   return (
     <section class="view" role="tabpanel" aria-label="Flame graph">
       <Tools />
@@ -171,7 +240,7 @@ export function FlameTab() {
       {state.direction.value !== "sandwich" ? <FlameCanvas tree={tree} upsideDown={state.flameUp.value} zoomable label={`Flame graph of ${state.profile.value!.name}. The Table tab has the same numbers as a table.`} />
         : !both ? <div class="empty"><p>Choose a function: select a box and press x, or use its menu.</p></div>
           : <>
-            <div class="hint">Callers of <strong>{state.sandwichName.value}</strong>, {percent(both.callees.total[0], tree.total[0])} of all</div>
+            <div class="hint"><span>Callers of <strong class="name">{drawable((state.sandwichName.value ?? "").slice(0, 200))}</strong>: {percent(both.callees.total[0], tree.total[0])} of all</span></div>
             <FlameCanvas tree={both.callers} upsideDown zoomable={false} label="Callers" />
             <div class="hint">Callees</div>
             <FlameCanvas tree={both.callees} upsideDown={false} zoomable={false} label="Callees" />

@@ -3,7 +3,7 @@ const KEYS: [string, string][] = [
   ["Enter", "zoom to the selection"], ["u  Backspace", "zoom out one"], ["0  Home", "show all"], ["1 – 5", "Flame, Table, Timeline, Source, SQL"],
   ["b", "from the leaves (Up)"], ["x", "sandwich of the selection"], ["o", "order of children"], ["m  M", "next, previous metric"],
   ["f  g  h", "focus, ignore, hide the selection"], ["r", "join recursion"], ["s", "source of the selection"], ["c  C", "copy name, copy stack"],
-  ["[  ]", "previous, next thread"], ["i", "details"], ["t", "theme"], ["?", "this help"],
+  ["[  ]", "previous, next thread"], ["+  −", "zoom in, out"], ["Shift ← →", "move along"], ["d  e", "diff with, export"], ["i", "details"], ["t", "theme"], ["?", "this help"],
 ];
 
 export function Help() {

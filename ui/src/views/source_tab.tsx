@@ -2,11 +2,12 @@ import { computed } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatValue, percent } from "../model/units";
 import { lineCosts, subtreeSums, type LineCost } from "../ops/lines";
+import type { Source } from "../model/profile";
 import { S } from "../strings";
 import * as state from "../state";
+import { drawable } from "../draw/text";
 import { copy } from "./frame_menu";
 
-interface Source { file: string; first_line: number; lines: string[]; changed: boolean; note?: string }
 interface Asm { lines: { address: string; text: string; line: number; self: number }[]; note?: string }
 
 const sums = computed(() => (state.profile.value ? subtreeSums(state.profile.value.tree, state.weights.value) : new Float64Array()));
@@ -16,7 +17,7 @@ function useServed<T>(path: string | null): T | { error: string } | null {
   useEffect(() => {
     if (!path) return;
     let alive = true;
-    fetch(path).then(async (a) => (a.ok ? ((await a.json()) as T) : { error: await a.text() })).catch((e) => ({ error: String(e) }))
+    fetch(path).then(async (a) => (a.ok ? ((await a.json()) as T) : { error: await a.text() })).catch(() => ({ error: S.gone }))
       .then((value) => { if (alive) setAnswer({ path, value }); });
     return () => { alive = false; };
   }, [path]);
@@ -29,13 +30,13 @@ function List({ func, onChoose }: { func: number | null; onChoose: (f: number) =
   return (
     <nav aria-label="Functions">
       <input type="search" aria-label="Search functions to show" placeholder="Function" value={text} style="width:100%" onInput={(e) => setText(e.currentTarget.value)} />
-      {rows.map((r) => <button class="share" aria-pressed={r.func === func} onClick={() => onChoose(r.func)} title={d.funcs[r.func].name.slice(0, 1000)}><span class="row"><span>{d.funcs[r.func].name.slice(0, 300)}</span><span>{percent(r.self, total)}</span></span></button>)}
+      {rows.map((r) => <button class="share" aria-pressed={r.func === func} onClick={() => onChoose(r.func)} title={d.funcs[r.func].name.slice(0, 1000)}><span class="row"><span>{drawable(d.funcs[r.func].name.slice(0, 300))}</span><span class="number">{percent(r.self, total)}</span></span></button>)}
     </nav>
   );
 }
 
 export function SourceTab() {
-  const p = state.profile.value!, chosen = state.sourceFunc.value ?? [...state.table.value].sort((a, b) => b.self - a.self)[0]?.func ?? null;
+  const p = state.profile.value!, byCost = [...state.table.value].sort((a, b) => b.self - a.self), chosen = state.sourceFunc.value ?? (byCost.find((r) => p.funcs[r.func]?.file) ?? byCost[0])?.func ?? null;
   const func = chosen !== null && chosen < p.funcs.length ? chosen : null;
   return (
     <section class="view" role="tabpanel" aria-label="Source">
@@ -51,14 +52,14 @@ function Code({ func }: { func: number }) {
   const p = state.profile.value!, f = p.funcs[func], unit = state.metricUnit.value, [asm, setAsm] = useState(false);
   const costs = useMemo(() => lineCosts(p.tree, state.weights.value, sums.value, func), [p, func, state.weights.value]);
   const whole = sums.value[0] || 1;
-  const source = useServed<Source>(state.hasServer.value && f.file ? `api/source?f=${state.file.value}&func=${func}` : null);
+  const carried = useMemo(() => p.sourceOf(func), [p, func]), served = useServed<Source>(!carried && state.hasServer.value && f.file ? `api/source?f=${state.file.value}&func=${func}` : null);
   const code = useServed<Asm>(state.hasServer.value && asm ? `api/disasm?f=${state.file.value}&func=${func}&metric=${state.metric.value}` : null);
-  const text = source && "lines" in source ? source : null;
-  const note = !f.file ? "The debug information does not say where this function was written." : !state.hasServer.value ? S.noServer : source && "error" in source ? source.error : text?.note ?? "";
+  const source = carried ?? served, text = source && "lines" in source ? source : null;
+  const note = !f.file ? "The debug information does not say where this function was written." : text ? "" : source && "error" in source ? source.error : state.hasServer.value ? "" : S.noSource;
   return (
     <div class="code" tabIndex={0} aria-label={`Source of ${f.name.slice(0, 200)}`}>
       <div class="tools">
-        <strong>{f.name.slice(0, 400)}</strong><span class="muted">{f.file}{f.line ? `:${f.line}` : ""}</span>
+        <strong class="name">{drawable(f.name.slice(0, 400))}</strong><span class="muted">{f.file}{f.line ? `:${f.line}` : ""}</span>
         {f.file && <button onClick={() => copy(`${f.file}:${f.line}`)}>Copy file:line</button>}
         {state.hasServer.value && <button aria-pressed={asm} onClick={() => setAsm(!asm)}>Instructions</button>}
       </div>
@@ -76,7 +77,7 @@ function Lines({ costs, text, asm, whole, unit }: { costs: LineCost[]; text: Sou
   const unknown = text ? byLine.get(0) : undefined, ofLine = (line: number) => asm?.lines.filter((a) => a.line === line) ?? [];
   return (
     <table>
-      <thead><tr><th>Self</th><th>Total</th><th>Line</th><th style="text-align:left">Code</th></tr></thead>
+      <thead><tr><th class="cost">Self</th><th class="cost">Total</th><th class="cost">Line</th><th class="text">Code</th></tr></thead>
       <tbody>
         {unknown && <tr><td class="num">{formatValue(unknown.self, unit)}</td><td class="num">{formatValue(unknown.total, unit)}</td><td class="num">?</td><td class="muted">code without a line</td></tr>}
         {shown.map(({ line, text: t }) => {

@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { count } from "../model/units";
 import { S } from "../strings";
 import * as state from "../state";
@@ -17,7 +17,7 @@ const QUERIES: [string, string][] = [
 ];
 
 export function SqlTab() {
-  const [text, setText] = useState(QUERIES[0][1]), [answer, setAnswer] = useState<Answer | null>(null), [error, setError] = useState(""), [busy, setBusy] = useState(false);
+  const area = useRef<HTMLTextAreaElement>(null), [text, setText] = useState(QUERIES[0][1]), [answer, setAnswer] = useState<Answer | null>(null), [error, setError] = useState(""), [busy, setBusy] = useState(false);
   const control = useRef<AbortController | null>(null);
   if (!state.hasServer.value) return <section class="view" role="tabpanel" aria-label="SQL"><div class="empty"><p>{S.noServer}</p></div></section>;
   const run = async () => {
@@ -28,16 +28,19 @@ export function SqlTab() {
       const reply = await fetch("api/sql", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ f: state.file.value, sql: text }), signal: control.current.signal });
       if (reply.ok) setAnswer((await reply.json()) as Answer); else setError(await reply.text());
     } catch (e) {
-      setError(e instanceof DOMException && e.name === "AbortError" ? "cancelled" : "cprof does not answer any more");
+      setError(e instanceof DOMException && e.name === "AbortError" ? "Cancelled: cprof stopped the query." : S.gone);
     }
     setBusy(false);
   };
   return (
     <section class="view" role="tabpanel" aria-label="SQL">
+     <div class="source">
+      <Tables onChoose={(name) => { setText(`SELECT * FROM ${name} LIMIT 100`); area.current?.focus(); }} />
+      <div class="view">
       <div class="tools" style="display:block">
-        <textarea class="sql" aria-label="SQL" spellcheck={false} value={text} onInput={(e) => setText(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Enter" && e.ctrlKey) void run(); }} />
+        <textarea ref={area} class="sql" aria-label="SQL" spellcheck={false} value={text} onInput={(e) => setText(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Enter" && e.ctrlKey) void run(); }} />
         <div class="tools" style="padding:6px 0">
-          <button onClick={() => void run()} disabled={busy}>Run (Ctrl+Enter)</button>
+          <button class="primary" onClick={() => void run()} disabled={busy}>{busy ? "Running…" : "Run"}</button>
           {busy && <button onClick={() => control.current?.abort()}>Cancel</button>}
           <select aria-label="Ready queries" value="" onChange={(e) => { if (e.currentTarget.value) setText(e.currentTarget.value); }}>
             <option value="">Ready queries…</option>{QUERIES.map(([title, sql]) => <option value={sql}>{title}</option>)}
@@ -47,8 +50,31 @@ export function SqlTab() {
         </div>
         {error && <p role="alert" class="more">{error}</p>}
       </div>
-      {answer && <Result answer={answer} />}
+      {answer ? <Result answer={answer} /> : <p class="muted pad">Tables and views of this profile are at the left; queries can only read. Ctrl+Enter runs.</p>}
+      </div>
+     </div>
     </section>
+  );
+}
+
+interface Table { name: string; columns: [string, string][] }
+
+// What can be asked for. Loaded once a file.
+function Tables({ onChoose }: { onChoose: (name: string) => void }) {
+  const [tables, setTables] = useState<Table[]>([]), file = state.file.value;
+  useEffect(() => {
+    let alive = true;
+    fetch(`api/tables?f=${file}`).then((a) => (a.ok ? a.json() : [])).then((list: Table[]) => { if (alive) setTables(list); }).catch(() => undefined);
+    return () => { alive = false; };
+  }, [file]);
+  return (
+    <nav aria-label="Tables">
+      {tables.map((t) => (
+        <details><summary>{t.name}</summary>
+          <ul class="columns">{t.columns.map(([name, type]) => <li><code>{name}</code> <span class="muted">{type.toLowerCase()}</span></li>)}</ul>
+          <button onClick={() => onChoose(t.name)}>Query</button></details>
+      ))}
+    </nav>
   );
 }
 

@@ -1,5 +1,6 @@
 import { count, formatValue, percent } from "../model/units";
 import { S } from "../strings";
+import { drawable } from "../draw/text";
 import * as state from "../state";
 
 export function jump(step: number) {
@@ -29,7 +30,7 @@ export function Status() {
   return (
     <footer class="status">
       {f ? <>
-        <span class="name">{f.name.slice(0, 400)}</span>
+        <span class="name">{drawable(f.name.slice(0, 400))}</span>
         <span class="muted wide">{[f.module, f.file && `${f.file.split("/").pop()}${f.line ? `:${f.line}` : ""}`].filter(Boolean).join(" ")}</span>
         <span>{formatValue(tree.total[node], unit)} ({percent(tree.total[node], tree.total[0])})</span>
         <span class="muted">self {formatValue(tree.self[node], unit)} ({percent(tree.self[node], tree.total[0])})</span>

@@ -1,16 +1,17 @@
 import { computed } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { drawHeat, HEAT_ROWS, heatOf } from "../draw/heat";
-import { cpuUse, drawOverview, drawTimeline, LABEL, LANE, placeLanes, SPAN_ROW, STACK_ROW, stateColor, stateName, type TimelineView } from "../draw/timeline";
-import { lanesOf } from "../model/timeline";
-import { formatNs } from "../model/units";
+import { AXIS, cpuUse, drawOverview, drawTimeline, LANE, nameOfLane, placeLanes, SPAN_ROW, STACK_ROW, stateColor, stateName, type LanePlace, type TimelineView } from "../draw/timeline";
+import { firstAfter, lanesOf } from "../model/timeline";
+import { formatNs, formatValue } from "../model/units";
 import { valueOf } from "../ops/weigh";
 import { S } from "../strings";
 import * as state from "../state";
 import { prepare, useSize } from "./canvas";
 
 const lanes = computed(() => (state.profile.value ? lanesOf(state.profile.value) : null));
-const OVERVIEW = 56;
+const OVERVIEW = 48;
+const labelWidth = (width: number) => (width < 640 ? 104 : 230);
 
 // Drag on a canvas: times from and to, while it moves and at its end.
 function useBrush(timeAt: (e: PointerEvent) => number, onBrush: (from: number, to: number) => void, onClick: (e: PointerEvent) => void) {
@@ -49,7 +50,6 @@ export function TimelineTab() {
           <button aria-pressed={mode === "lanes"} onClick={() => setMode("lanes")}>Threads</button>
           <button aria-pressed={mode === "heat"} onClick={() => setMode("heat")}>Heat map</button>
         </div>
-        <span class="muted">Drag to choose a time: every view then shows only that.</span>
         {state.timeRange.value && <button onClick={() => { state.timeRange.value = null; }}>Whole time</button>}
         <span class="grow" />
         <Legend />
@@ -62,43 +62,56 @@ export function TimelineTab() {
 function ThreadLanes() {
   const p = state.profile.value!, l = lanes.value!;
   const [range, setRange] = useState<[number, number]>([l.start, l.end]), [scroll, setScroll] = useState(0), [open, setOpen] = useState<Set<number>>(new Set());
-  const [hover, setHover] = useState<{ thread: number; text: string }>({ thread: -1, text: "" });
-  const [box, width, height] = useSize(), canvas = useRef<HTMLCanvasElement>(null), overview = useRef<HTMLCanvasElement>(null);
+  const [hover, setHover] = useState<{ lane: number; text: string }>({ lane: -1, text: "" });
+  const [box, width, height] = useSize(), canvas = useRef<HTMLCanvasElement>(null), overview = useRef<HTMLCanvasElement>(null), label = labelWidth(width);
   useEffect(() => setRange([l.start, l.end]), [l]);
-  const view: TimelineView = { profile: p, lanes: l, from: range[0], to: range[1], scroll, open, hovered: hover.thread, brush: state.timeRange.value, dark: state.isDark.value, threads: state.threads.value };
+  const view: TimelineView = { profile: p, lanes: l, from: range[0], to: range[1], scroll, label, open, hovered: hover.lane, brush: state.timeRange.value, dark: state.isDark.value, threads: state.threads.value };
   const { places, height: tall } = useMemo(() => placeLanes(view), [p, l, open]);
-  const use = useMemo(() => cpuUse({ profile: p, lanes: l }, Math.max(1, width - LABEL)), [p, l, width]);
+  const use = useMemo(() => cpuUse({ profile: p, lanes: l }, Math.max(1, width - label)), [p, l, width]);
   const bodyHeight = Math.max(1, height - OVERVIEW);
   useLayoutEffect(() => {
-    if (width <= LABEL) return;
+    if (width <= label) return;
     const before = performance.now();
     drawTimeline(prepare(canvas.current!, width, bodyHeight), width, bodyHeight, view, places);
     drawOverview(prepare(overview.current!, width, OVERVIEW), width, OVERVIEW, use, view);
-    (window as unknown as { cprofTimeline: unknown }).cprofTimeline = { ms: performance.now() - before, lanes: places.length };
+    const seen = window as unknown as { cprofTimeline?: { count: number } };  // for the tests
+    (seen.cprofTimeline as unknown) = { ms: performance.now() - before, lanes: places.length, count: (seen.cprofTimeline?.count ?? 0) + 1 };
   });
-  const x = (e: MouseEvent) => e.clientX - canvas.current!.getBoundingClientRect().left - LABEL;
-  const timeIn = (from: number, to: number) => (e: PointerEvent) => from + (Math.max(0, Math.min(width - LABEL, x(e))) / (width - LABEL)) * (to - from);
+  const x = (e: MouseEvent) => e.clientX - canvas.current!.getBoundingClientRect().left - label;
+  const timeIn = (from: number, to: number) => (e: PointerEvent) => from + (Math.max(0, Math.min(width - label, x(e))) / (width - label)) * (to - from);
   const laneAt = (e: MouseEvent) => {
-    const y = e.clientY - canvas.current!.getBoundingClientRect().top + scroll;
+    const y = e.clientY - canvas.current!.getBoundingClientRect().top + scroll - AXIS;
     return places.find((place) => y >= place.y && y < place.y + place.height);
   };
   const choose = (from: number, to: number) => { state.timeRange.value = [from, to]; };
   const toggle = (e: PointerEvent) => {
     const place = laneAt(e);
-    if (!place || !l.rowsOf(place.thread).length) { state.timeRange.value = null; return; }
+    if (!place || place.lane >= l.threads || !l.rowsOf(place.lane).length) { state.timeRange.value = null; return; }
     const next = new Set(open);
-    if (next.has(place.thread)) next.delete(place.thread); else next.add(place.thread);
+    if (next.has(place.lane)) next.delete(place.lane); else next.add(place.lane);
     setOpen(next);
   };
   const brush = useBrush(timeIn(range[0], range[1]), choose, toggle), top = useBrush(timeIn(l.start, l.end), (from, to) => { choose(from, to); setRange([from, to]); }, () => { setRange([l.start, l.end]); state.timeRange.value = null; });
+  const move = (by: number) => setRange(([from, to]) => { const d = Math.max(l.start - from, Math.min(l.end - to, by * (to - from))); return [from + d, to + d]; });
+  const zoom = (factor: number, part: number) => setRange(([from, to]) => {
+    const next = Math.max(1000, Math.min(l.end - l.start, (to - from) * factor)), begin = Math.max(l.start, Math.min(l.end - next, from + part * (to - from - next)));
+    return [begin, begin + next];
+  });
+  const scrollBy = (px: number) => setScroll((s) => Math.max(0, Math.min(Math.max(0, tall + AXIS - bodyHeight), s + px)));
   const wheel = (e: WheelEvent) => {
     e.preventDefault();
-    if (!e.ctrlKey && !e.shiftKey) { setScroll((s) => Math.max(0, Math.min(Math.max(0, tall - bodyHeight), s + e.deltaY))); return; }
-    const at = timeIn(range[0], range[1])(e as unknown as PointerEvent), span = range[1] - range[0];
-    if (e.shiftKey && !e.ctrlKey) { const move = Math.max(l.start - range[0], Math.min(l.end - range[1], (span * (e.deltaY || e.deltaX)) / 600)); setRange([range[0] + move, range[1] + move]); return; }
-    const next = Math.max(1000, Math.min(l.end - l.start, span * Math.exp(e.deltaY / 240))), part = (at - range[0]) / span;
-    const from = Math.max(l.start, Math.min(l.end - next, at - part * next));
-    setRange([from, from + next]);
+    if (e.ctrlKey) zoom(Math.exp(e.deltaY / 240), Math.max(0, Math.min(1, x(e) / (width - label))));
+    else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) move((e.deltaX || e.deltaY) / 600);
+    else scrollBy(e.deltaY);
+  };
+  const key = (e: KeyboardEvent) => {
+    const act = ({ ArrowLeft: () => move(-0.1), ArrowRight: () => move(0.1), "+": () => zoom(0.8, 0.5), "-": () => zoom(1.25, 0.5), "=": () => zoom(0.8, 0.5),
+      ArrowUp: () => scrollBy(-LANE), ArrowDown: () => scrollBy(LANE), PageUp: () => scrollBy(LANE - bodyHeight), PageDown: () => scrollBy(bodyHeight - LANE),
+      "0": () => setRange([l.start, l.end]) } as Record<string, () => void>)[e.key];
+    if (!act || e.ctrlKey || e.altKey || e.metaKey) return;
+    e.preventDefault();
+    e.stopPropagation();
+    act();
   };
   useEffect(() => {
     const element = canvas.current!;
@@ -107,44 +120,48 @@ function ThreadLanes() {
   });
   const describe = (e: PointerEvent) => {
     const place = laneAt(e);
-    if (!place || x(e) < 0) { setHover({ thread: place?.thread ?? -1, text: "" }); return; }
-    setHover({ thread: place.thread, text: textAt(view, place.thread, timeIn(range[0], range[1])(e), e.clientY - canvas.current!.getBoundingClientRect().top + scroll - place.y, place.spanRows) });
+    if (!place || x(e) < 0) { setHover({ lane: place?.lane ?? -1, text: place ? whoIs(view, place.lane) : "" }); return; }
+    const time = timeIn(range[0], range[1])(e), y = e.clientY - canvas.current!.getBoundingClientRect().top + scroll - AXIS - place.y;
+    setHover({ lane: place.lane, text: `${whoIs(view, place.lane)} at ${formatNs(time)}${textAt(view, place, time, y)}` });
   };
   return (
     <>
       <div class="canvas-box" ref={box}>
         <canvas ref={overview} style={`height:${OVERVIEW}px;bottom:auto`} aria-label="CPU use over time; drag to choose" role="img" {...top} />
-        <canvas ref={canvas} style={`top:${OVERVIEW}px;height:${bodyHeight}px`} tabIndex={0} role="application" aria-roledescription="timeline" aria-label={`Timeline of ${places.length} threads`}
-          onPointerDown={brush.onPointerDown} onPointerUp={brush.onPointerUp} onPointerMove={(e) => { brush.onPointerMove(e); describe(e); }} onPointerLeave={() => setHover({ thread: -1, text: "" })} />
+        <canvas ref={canvas} style={`top:${OVERVIEW}px;height:${bodyHeight}px`} tabIndex={0} role="application" aria-roledescription="timeline" aria-label={`Timeline of ${places.length} lanes. Arrow keys move and zoom.`} onKeyDown={key}
+          onPointerDown={brush.onPointerDown} onPointerUp={brush.onPointerUp} onPointerMove={(e) => { brush.onPointerMove(e); describe(e); }} onPointerLeave={() => setHover({ lane: -1, text: "" })} />
       </div>
-      <div class="hint"><span>{hover.text || `${formatNs(range[0])} – ${formatNs(range[1])} · click a lane for its stacks, Ctrl and wheel to zoom, Shift and wheel to move`}</span></div>
+      <div class="hint"><span>{hover.text || `${range[0] === 0 ? "0" : formatNs(range[0])} – ${formatNs(range[1])} · drag to choose a time for every view, click a lane for its stacks, Ctrl and wheel to zoom`}</span></div>
     </>
   );
 }
 
-// What the pointer is over: the thread's state, or the frame of the stack that is drawn there.
-function textAt(v: TimelineView, thread: number, time: number, y: number, spanRows: number): string {
-  const p = v.profile, t = p.threads[thread], who = `${t.process} › ${t.name || t.tid} at ${formatNs(time)}`;
-  if (y >= LANE && y < LANE + spanRows * SPAN_ROW) {
-    const spans = p.spans(), depth = Math.floor((y - LANE) / SPAN_ROW);
-    for (let i = 0; i < spans.size; i++)
-      if (spans.thread[i] === thread && spans.depth[i] === depth && spans.start[i] <= time && time < spans.start[i] + spans.duration[i]) return `${who}: ${spans.name[i]}, ${formatNs(spans.duration[i])}`;
-    return who;
+function whoIs(v: TimelineView, lane: number): string {
+  const t = lane < v.lanes.threads ? v.profile.threads[lane] : null;
+  return t && t.process && t.process !== t.name ? `${t.process} › ${t.name || t.tid}` : nameOfLane(v, lane);
+}
+
+// What the pointer is over: the thread's state, the span, or the frame of the stack that is drawn there.
+function textAt(v: TimelineView, place: LanePlace, time: number, y: number): string {
+  const p = v.profile, row = Math.floor((y - place.bar) / SPAN_ROW);
+  if (y >= place.bar && row < place.spanRows) {
+    const spans = p.spans(), rows = v.lanes.spansOf(place.lane)[row], r = rows[firstAfter(rows, (i) => spans.start[i] + spans.duration[i], time)];
+    return r !== undefined && spans.start[r] <= time ? `: ${spans.name[r].slice(0, 300)}, ${formatNs(spans.duration[r])}` : "";
   }
-  if (y >= LANE + spanRows * SPAN_ROW) {
-    const depth = Math.floor((y - LANE - spanRows * SPAN_ROW) / STACK_ROW), rows = v.lanes.rowsOf(thread);
-    let low = 0, high = rows.length;
-    while (low < high) { const middle = (low + high) >> 1; if (p.rows.time[rows[middle]] <= time) low = middle + 1; else high = middle; }
-    if (low === 0) return who;
+  if (place.lane >= v.lanes.threads) {
+    const rows = v.lanes.countersOf(place.lane), c = p.counters(), at = firstAfter(rows, (r) => c.time[r], time);
+    return at > 0 ? `: ${formatValue(c.value[rows[at - 1]], p.tracks()[place.lane - v.lanes.threads].unit)}` : "";
+  }
+  if (y >= place.bar) {
+    const depth = Math.floor((y - place.bar - place.spanRows * SPAN_ROW) / STACK_ROW), rows = v.lanes.rowsOf(place.lane), at = firstAfter(rows, (r) => p.rows.time[r], time);
+    if (at === 0) return "";
     const path: number[] = [];
-    for (let n = p.rows.node[rows[low - 1]]; n > 0; n = p.tree.parent[n]) path.push(n);
+    for (let n = p.rows.node[rows[at - 1]]; n > 0; n = p.tree.parent[n]) path.push(n);
     const node = path[path.length - 1 - depth];
-    return node === undefined ? who : `${who}: ${p.funcs[p.tree.func[node]].name}`;
+    return node === undefined ? "" : `: ${p.funcs[p.tree.func[node]].name.slice(0, 300)}`;
   }
-  const s = p.states;
-  for (const r of v.lanes.statesOf(thread))
-    if (s.start[r] <= time && time < s.start[r] + s.duration[r]) return `${who}: ${stateName(p, s.state[r])} for ${formatNs(s.duration[r])}`;
-  return who;
+  const s = p.states, rows = v.lanes.statesOf(place.lane), r = rows[firstAfter(rows, (i) => s.start[i] + s.duration[i], time)];
+  return r !== undefined && s.start[r] <= time ? `: ${stateName(p, s.state[r])} for ${formatNs(s.duration[r])}` : "";
 }
 
 function HeatMap() {

@@ -11,31 +11,34 @@ import { Popover } from "./popover";
 const METRIC_WORDS: Record<string, string> = { "cpu-clock": "CPU time", "task-clock": "CPU time", cpu: "CPU time", wall: "Elapsed time", offcpu: "Waiting time", samples: "Samples" };
 export const metricTitle = (name: string) => METRIC_WORDS[name] ?? name;
 
+// "CPU time (cpu-clock)"; two metrics of one name are told apart by their units.
+export function metricLabel(p: Profile, at: number): string {
+  const m = p.metrics[at], title = metricTitle(m.name), isTwice = p.metrics.some((o, i) => i !== at && o.name === m.name);
+  return title !== m.name && m.name !== "samples" ? `${title} (${m.name})` : isTwice ? `${title} (${m.unit})` : title;
+}
+
 function Metrics({ p }: { p: Profile }) {
   if (p.metrics.length === 0) return null;
   return (
-    <label>
-      <span class="sr">Metric</span>
-      <select aria-label="Metric" value={String(state.metric.value)}
-        onChange={(e) => { state.metricName.value = p.metrics[Number(e.currentTarget.value)].name; }}>
-        {p.metrics.map((m, i) => <option value={String(i)}>{metricTitle(m.name)}{METRIC_WORDS[m.name] && m.name !== "samples" ? ` (${m.name})` : ""}</option>)}
-      </select>
-    </label>
+    <select aria-label="Metric" title="What boxes and numbers weigh by (m)" value={String(state.metric.value)} onChange={(e) => { state.metricName.value = p.metrics[Number(e.currentTarget.value)].name; }}>
+      {p.metrics.map((_, i) => <option value={String(i)}>{metricLabel(p, i)}</option>)}
+    </select>
   );
 }
 
 function Files() {
   const list = state.profiles.value;
   if (list.length < 2) return null;
+  const others = list.map((p, i) => ({ p, i })).filter(({ i }) => i !== state.file.value);
   return (
     <>
-      <select aria-label="File" value={String(state.file.value)} onChange={(e) => { state.file.value = Number(e.currentTarget.value); state.zoomPath.value = []; }}>
-        {list.map((p, i) => <option value={String(i)}>{p.name}</option>)}
+      <select aria-label="File" value={String(state.file.value)} onChange={(e) => state.showFile(Number(e.currentTarget.value))}>
+        {list.map((p, i) => <option value={String(i)} title={p.name}>{state.fileNames.value[i]}</option>)}
       </select>
       <select aria-label="Compare with" value={state.base.value === null ? "" : String(state.base.value)}
         onChange={(e) => { state.base.value = e.currentTarget.value === "" ? null : Number(e.currentTarget.value); }}>
         <option value="">Diff with…</option>
-        {list.map((p, i) => (i === state.file.value ? null : <option value={String(i)}>against {p.name}</option>))}
+        {others.map(({ p, i }) => <option value={String(i)} title={p.name}>against {state.fileNames.value[i]}</option>)}
       </select>
       {state.baseProfile.value && (
         <button aria-pressed={state.isNormalised.value} title="Scale the base to the same total" onClick={() => { state.normalise.value = !state.isNormalised.value; }}>Normalise</button>
@@ -44,7 +47,7 @@ function Files() {
   );
 }
 
-function threadWeights(p: Profile): Float64Array {
+export function threadWeights(p: Profile): Float64Array {
   const out = new Float64Array(p.threads.length), rows = p.rows, value = valueOf(p, state.metric.value);
   for (let i = 0; i < rows.size; i++) if (rows.thread[i] >= 0) out[rows.thread[i]] += value(i);
   return out;
@@ -53,7 +56,7 @@ function threadWeights(p: Profile): Float64Array {
 function ThreadList({ p }: { p: Profile }) {
   const [text, setText] = useState("");
   const weights = threadWeights(p), total = weights.reduce((a, b) => a + b, 0), chosen = state.threads.value;
-  const order = [...weights.keys()].filter((i) => weights[i] !== 0).sort((a, b) => weights[b] - weights[a]);
+  const order = [...weights.keys()].filter((i) => weights[i] !== 0 || chosen?.has(i)).sort((a, b) => weights[b] - weights[a]);
   const wanted = order.filter((i) => `${p.threads[i].name} ${p.threads[i].process} ${p.threads[i].tid}`.toLowerCase().includes(text.toLowerCase()));
   const toggle = (i: number) => {
     const next = new Set(chosen ?? []);
@@ -66,8 +69,9 @@ function ThreadList({ p }: { p: Profile }) {
       <button style="margin-left:6px" onClick={() => { state.threads.value = null; }}>{S.allThreads}</button>
       <ul>
         {wanted.slice(0, 200).map((i) => (
-          <li><label><input type="checkbox" checked={chosen?.has(i) ?? false} onChange={() => toggle(i)} /> {p.threads[i].process} › {p.threads[i].name || p.threads[i].tid}
-            <span class="muted"> {p.threads[i].tid} · {percent(weights[i], total)}</span></label></li>
+          <li><label class="choice"><input type="checkbox" checked={chosen?.has(i) ?? false} onChange={() => toggle(i)} />
+            <span class="grow">{p.threads[i].process === p.threads[i].name ? "" : `${p.threads[i].process} › `}{p.threads[i].name || p.threads[i].tid} <span class="muted">{p.threads[i].tid}</span></span>
+            <span class="muted number">{percent(weights[i], total)}</span></label></li>
         ))}
       </ul>
       {wanted.length > 200 && <p class="muted">{count(wanted.length - 200)} more: search to find them</p>}
@@ -82,39 +86,58 @@ function Threads({ p }: { p: Profile }) {
   return (
     <>
       <button ref={anchor} aria-expanded={open} onClick={() => setOpen(!open)}>{n === 0 ? S.allThreads : `${n} thread${n > 1 ? "s" : ""}`} ▾</button>
-      {open && <Popover anchor={anchor.current} onClose={() => setOpen(false)}><ThreadList p={p} /></Popover>}
+      {open && <Popover anchor={anchor.current} onClose={() => setOpen(false)} label="Threads"><ThreadList p={p} /></Popover>}
     </>
   );
 }
 
 function Facts({ p }: { p: Profile }) {
   const m = p.meta, parts = [m.samples ? `${count(m.samples)} ${p.isTimed ? "samples" : "rows"}` : ""];
-  if (m.duration_ns) parts.push(formatNs(m.duration_ns));
+  if (m.duration_ns) parts.push(`${formatNs(m.duration_ns)} long`);
   if (p.metrics.length) parts.push(`${formatValue(state.wholeTotal.value, state.metricUnit.value)} ${metricTitle(p.metrics[state.metric.value].name)}`);
-  return <span class="muted wide">{parts.filter(Boolean).join(" · ")}</span>;
+  return <span class="muted facts-line wide">{parts.filter(Boolean).join(" · ")}</span>;
+}
+
+function Logo() {
+  return (
+    <h1 class="logo">
+      <svg viewBox="0 0 16 16" width="18" height="18" aria-hidden="true"><path d="M1 2h14v3H1z" fill="#f3b95f" /><path d="M1 6h10v3H1z" fill="#ef8f4c" /><path d="M1 10h6v3H1z" fill="#d95f2b" /><path d="M12 6h3v3h-3z" fill="#f3cf8a" /></svg>
+      cprof
+    </h1>
+  );
 }
 
 export function TopBar() {
   const p = state.profile.value;
   return (
     <header class="bar">
-      <h1 class="logo">cprof</h1>
+      <Logo />
       {p && <>
-        <span class="title" title={p.meta.command || p.name}>{p.meta.command || p.name}</span>
+        <span class="title" title={p.meta.command || p.name}>{p.meta.command || state.fileNames.value[state.file.value]}</span>
         <Facts p={p} />
-        <Metrics p={p} />
-        <Files />
-        <Threads p={p} />
       </>}
       <span class="grow" />
       {p && <>
-        <input id="search" type="search" aria-label="Search functions" placeholder={S.search} value={state.query.value} onInput={(e) => { state.query.value = e.currentTarget.value; }} />
         <Notes p={p} />
         <ExportMenu p={p} />
       </>}
       <button class="plain" aria-label={`Theme: ${state.theme.value}`} title="Theme: system, light, dark (t)" onClick={nextTheme}>{state.theme.value === "auto" ? "◐" : state.theme.value === "light" ? "☀" : "☾"}</button>
       <button class="plain" aria-label="Keyboard help" title="Keyboard (?)" onClick={() => (document.getElementById("help") as HTMLDialogElement).showModal()}>?</button>
     </header>
+  );
+}
+
+// What is looked at: by which metric, of which file and threads; and the search.
+export function Selectors() {
+  const p = state.profile.value;
+  if (!p) return null;
+  return (
+    <>
+      <Metrics p={p} />
+      <Files />
+      <Threads p={p} />
+      <input id="search" type="search" aria-label="Search functions" placeholder={S.search} value={state.query.value} onInput={(e) => { state.query.value = e.currentTarget.value; }} />
+    </>
   );
 }
 

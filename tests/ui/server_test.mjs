@@ -1,0 +1,151 @@
+// The page against a running `cprof view`: every tab, files that are dropped on it, SQL that is given up, source and instructions,
+// the sample, and a server that went away. Usage: node server_test.mjs CPROF OUTPUT_DIR
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { axe, check, cprof, finish, LOOKS, open, out, pprof, ready, tableRows, TABS, View } from "./lib.mjs";
+
+const file = (name, content) => { const path = join(out, name); writeFileSync(path, content); return path; };
+const ordinary = file("served.folded", "app;main;parse;lex 600\napp;main;parse 100\napp;main;render;draw 250\n");
+const other = file("other.folded", "app;main;parse;lex 300\napp;main;cache 90\n");
+
+async function drop(page, name, bytes) {
+  const transfer = await page.evaluateHandle(([n, b64]) => {
+    const data = new DataTransfer(), raw = Uint8Array.from(atob(b64), (c) => c.charCodeAt(0));
+    data.items.add(new File([raw], n));
+    return data;
+  }, [name, Buffer.from(bytes).toString("base64")]);
+  await page.dispatchEvent(".app", "dragover", { dataTransfer: transfer });
+  await page.dispatchEvent(".app", "drop", { dataTransfer: transfer });
+}
+const shownFile = (page) => page.$eval("[aria-label=File] option:checked", (o) => o.textContent);
+
+await check("every tab from the server, no error, no stray request, axe-core clean", async () => {
+  const view = await View.of([ordinary, other]);
+  for (const [name, options] of LOOKS.slice(0, 1)) {
+    const { page, problems, close } = await open(view.address, options);
+    for (const tab of TABS) {
+      await page.click(`#tab-${tab}`);
+      await page.waitForTimeout(150);
+      await page.screenshot({ path: join(out, `served-${name}-${tab}.png`) });
+      assert.deepEqual(await axe(page), [], `${name} ${tab}`);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} ${tab} is not wider than the window`);
+    }
+    assert.deepEqual(problems, []);
+    await close();
+  }
+  assert.equal(await view.stop(), 0);
+});
+
+await check("several files by scope: each its own numbers, one against the other", async () => {
+  const view = await View.of([ordinary, other]), { page, problems, close } = await open(view.address);
+  assert.deepEqual(await page.$$eval("[aria-label=File] option", (l) => l.map((o) => o.textContent)), ["served.folded", "other.folded"]);
+  await page.click("#tab-table");
+  const lex = async () => (await tableRows(page)).find((r) => r[0] === "lex")[1];
+  assert.equal(await lex(), "600");
+  await page.selectOption("[aria-label=File]", "1");
+  assert.equal(await lex(), "300");
+  await page.selectOption("[aria-label='Compare with']", "0");
+  assert.ok((await tableRows(page)).some((r) => r[0] === "draw" && r[7].startsWith("-")), "what is gone is in the table");
+  await page.reload();
+  await ready(page);
+  assert.equal(await page.inputValue("[aria-label=File]"), "1", "the address holds it");
+  assert.deepEqual(problems, []);
+  await close();
+  await view.stop();
+});
+
+await check("without a file: the drop zone, the sample with every tab, and any readable input dropped", async () => {
+  const view = await View.of([]), { page, problems, close } = await open(view.address);
+  assert.match(await page.textContent(".empty"), /Open a profile/);
+  assert.deepEqual(await axe(page), []);
+  await page.screenshot({ path: join(out, "served-empty.png") });
+  await page.click("button:has-text('sample')");
+  await page.waitForSelector("canvas");
+  for (const tab of TABS) {
+    await page.click(`#tab-${tab}`);
+    await page.waitForTimeout(150);
+    await page.screenshot({ path: join(out, `sample-${tab}.png`) });
+    assert.deepEqual(await axe(page), [], tab);
+  }
+  await page.click("#tab-table");
+  const chrome = JSON.stringify([{ ph: "X", name: "load", pid: 1, tid: 1, ts: 0, dur: 10 }]);
+  const recording = join(out, "dropped.cprof");
+  execFileSync(cprof, ["convert", ordinary, "-o", recording]);
+  for (const [name, bytes] of [["a.pb.gz", pprof([["cpu", "nanoseconds"]], [[["f"], [5]]])], ["no ending at all", "x;y 7\n"], ["t.json", chrome], ["r.cprof", readFileSync(recording)]]) {
+    await drop(page, name, bytes);
+    await page.waitForFunction((n) => document.querySelector("[aria-label=File] option:checked")?.textContent === n, name);
+  }
+  assert.equal(await shownFile(page), "r.cprof");
+  assert.equal((await tableRows(page)).find((r) => r[0] === "lex")[1], "600");
+  assert.deepEqual(problems, []);
+  await close();
+  await view.stop();
+});
+
+await check("a file that is none is named with what is wrong, and the page goes on", async () => {
+  const view = await View.of([ordinary]), { page, close } = await open(view.address);
+  await drop(page, "holiday.jpg", Buffer.from([0xff, 0xd8, 0xff, 0xe0, 1, 2, 3]));
+  await page.waitForSelector("[role=alert]");
+  assert.match(await page.textContent("[role=alert]"), /holiday\.jpg/);
+  assert.ok(!(await page.textContent("[role=alert]")).includes("/tmp"), "no path of the server");
+  await page.click("[role=alert] button");
+  await page.waitForSelector("canvas");
+  await close();
+  await view.stop();
+});
+
+await check("SQL: tables, rows, a plain error, and a query that is given up frees the file while others are served", async () => {
+  const view = await View.of([ordinary]), { page, close } = await open(view.address);
+  await page.click("#tab-sql");
+  await page.waitForSelector("nav[aria-label=Tables] summary");
+  const run = async (text) => { await page.fill("textarea.sql", text); await page.keyboard.press("Control+Enter"); };
+  await run("SELECT sum(value) AS total FROM aggregate_sample");
+  await page.waitForSelector(".grid td");
+  assert.equal(await page.textContent(".grid td"), "950");
+  await run("SELECT * FROM nowhere");
+  assert.match(await page.textContent("[role=alert]"), /no such table/);
+  await run("DELETE FROM stack_profile_frame");
+  await page.waitForFunction(() => /read|not allowed|cannot/i.test(document.querySelector("[role=alert]")?.textContent ?? ""));
+  await run("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c");
+  await page.waitForSelector("button:has-text('Cancel')");
+  const served = await page.evaluate(async () => (await fetch("api/profile?f=0")).status);
+  assert.equal(served, 200, "while the query runs");
+  const start = Date.now();
+  await page.click("button:has-text('Cancel')");
+  await page.waitForFunction(() => /Cancelled/.test(document.querySelector("[role=alert]")?.textContent ?? ""));
+  await run("SELECT 41 + 1 AS answer");
+  await page.waitForFunction(() => document.querySelector(".grid td")?.textContent === "42");
+  assert.ok(Date.now() - start < 10_000, "long before its time limit of 30 s");
+  await close();
+  assert.equal(await view.stop(), 0);
+});
+
+await check("the text of source files; a file that is not there is said", async () => {
+  const source = file("served.c", Array.from({ length: 30 }, (_, i) => `int line_${i + 1};`).join("\n"));
+  const view = await View.of([file("callgrind.out.1", `events: Ir\n\nfl=${source}\nfn=hot\n20 900\n\nfl=/nowhere/gone.c\nfn=cold\n3 10\n`)]), { page, problems, close } = await open(view.address);
+  await page.click("#tab-source");
+  await page.waitForFunction(() => /line_20/.test(document.querySelector(".code").textContent));
+  const lines = await page.$$eval(".code tbody tr", (rows) => rows.map((r) => [...r.children].map((c) => c.textContent)));
+  assert.deepEqual(lines.find((l) => l[3] === "int line_20;").slice(0, 3), ["900", "900", "20"]);
+  assert.deepEqual(problems, []);
+  await page.click("nav[aria-label=Functions] button:has-text('cold')");
+  await page.waitForFunction(() => /gone\.c: the source file is not there/.test(document.querySelector(".code").textContent));
+  await close();
+  await view.stop();
+});
+
+await check("a server that went away: what is loaded still works, what needs it says so", async () => {
+  const view = await View.of([ordinary]), { page, close } = await open(view.address);
+  await view.stop();
+  await page.click("#tab-table");
+  assert.equal((await tableRows(page)).find((r) => r[0] === "lex")[1], "600");
+  await page.click("#tab-sql");
+  await page.fill("textarea.sql", "SELECT 1");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForFunction(() => /not running any more/.test(document.querySelector("[role=alert]")?.textContent ?? ""));
+  await close();
+});
+
+await finish();
