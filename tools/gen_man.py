@@ -70,9 +70,9 @@ def examples_of(page):
     """(command line, what it is for) of the page's examples; the latter may be empty."""
     found = EXAMPLES.search(page.read_text()) if page.is_file() else None
     for line in (found.group(1).replace("\\\n", " ").splitlines() if found else ()):
-        command, _, purpose = line.partition("  #")
+        command, *purpose = re.split(r"\s+# ", line, maxsplit=1)
         if command.strip():
-            yield " ".join(command.split()), purpose.strip()
+            yield " ".join(command.split()), "".join(purpose).strip()
 
 
 def example_lines(page):
