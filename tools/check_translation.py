@@ -32,7 +32,7 @@ def facts(body, blocks):
     return {
         "code blocks": [COMMENT.sub("", block) for block in blocks],
         "code": Counter(re.findall(r"`([^`\n]+)`", plain.replace("\n", " "))),
-        "links": Counter(re.findall(r"\]\(([^)\s]+)\)", plain)),
+        "links": Counter(link for link in re.findall(r"\]\(([^)\s]+)\)", plain) if link not in (ORIGINAL, TRANSLATION)),
         "table rows": len(re.findall(r"^\|", plain, re.MULTILINE)),
         "list items": len(re.findall(r"^- ", plain, re.MULTILINE)),
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the licences of all that is linked into the program, as the distribution's packages state them, with the texts of
-the GNU and Apache licences, to which those only refer: gen_third_party.py BUILD_DIRECTORY FILE. Which libraries those are comes from the link command and
-tools/licences.txt, as in check_licences.py. Elsewhere than on Debian and Ubuntu it says where the texts are found.
+the GNU and Apache licences, to which those only refer: gen_third_party.py BUILD_DIRECTORY FILE. Which libraries those are
+comes from the link command, as in check_licences.py. Where there is no dpkg it writes that it could not.
 """
 import re
 import shlex
