@@ -123,7 +123,7 @@ def verb_faults(root, commands):
             continue
         if not page.is_file():
             yield f"cprof {command.name} has no docs/{command.name}.md"
-        elif not any(line.split("cprof ")[-1].startswith(command.name) for line, _ in examples_of(page)):
+        elif not any(re.search(rf"(?:^|\s)cprof {command.name}\b", line) for line, _ in examples_of(page)):
             yield f"docs/{command.name}.md has no example of cprof {command.name} in the first sh block below '## Examples'"
 
 

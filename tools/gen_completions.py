@@ -27,6 +27,14 @@ def pattern_of(command, commands):
     return "|".join([command.name] + [other.name for other in commands if other.alias_of == command.name])
 
 
+def runners(commands):
+    """The commands that end in a command to run, each with its aliases as a pattern, and its options that take the next word."""
+    for command in own_commands(commands):
+        if command.takes_command:
+            names = [name for option in command.options if option.takes_word for name in option.names]
+            yield pattern_of(command, commands), " ".join(names)
+
+
 def fill(template, **parts):
     text = (TEMPLATES / template).read_text()
     for name, part in parts.items():
@@ -64,7 +72,7 @@ def bash_script(commands):
     return fill("bash.in", COMMANDS=" ".join(command.name for command in commands), OPTIONS="\n".join(names),
                 VALUES="\n".join(row for command in own for row in bash_option_rows(command, commands)),
                 POSITIONALS="\n".join(row for command in own for row in bash_positional_rows(command, commands)),
-                RUNNERS="|".join(pattern_of(command, commands) for command in own if command.takes_command))
+                RUNNERS="|".join(pattern for pattern, _ in runners(commands)))
 
 
 # --- zsh ------------------------------------------------------------------------------------------------------------
@@ -101,8 +109,6 @@ def zsh_arguments(command):
     rows = [row for option in command.options for row in zsh_option(option)]
     for option in command.positionals:
         rows.append(zsh_quote(f"{'*' if option.is_many else ''}:{option.names[0]}:{zsh_action(option)}"))
-    if command.takes_command:
-        rows += ["'(-)1:command: _command_names -e'", "'*::arguments:_normal'"]
     return " \\\n        ".join(rows)
 
 
@@ -110,7 +116,8 @@ def zsh_script(commands):
     listed = "\n".join("    " + zsh_quote(f"{c.name}:{c.summary}") for c in commands)
     cases = "\n".join(f"    {pattern_of(c, commands)})\n      _arguments -s -S \\\n        {zsh_arguments(c)} ;;"
                       for c in own_commands(commands))
-    return fill("zsh.in", COMMANDS=listed, CASES=cases)
+    takers = "\n".join(f"    {pattern}) takes_value=({names}) ;;" for pattern, names in runners(commands))
+    return fill("zsh.in", COMMANDS=listed, CASES=cases, TAKERS=takers)
 
 
 # --- fish -----------------------------------------------------------------------------------------------------------
@@ -147,16 +154,11 @@ def fish_rows(command, commands):
         yield f"complete -c cprof {condition} -x -a '(__fish_complete_command)'"
 
 
-def fish_takers(commands):
-    names = sorted({name for command in commands for option in command.options if option.takes_word for name in option.names})
-    return " ".join(names)
-
-
 def fish_script(commands):
     verbs = "\n".join(f"complete -c cprof -n __cprof_has_no_verb -a {c.name} -d {fish_quote(c.summary)}" for c in commands)
     rows = "\n".join(row for command in own_commands(commands) for row in fish_rows(command, commands))
-    runners = [pattern_of(command, commands).replace("|", " ") for command in own_commands(commands) if command.takes_command]
-    return fill("fish.in", VERBS=verbs, ROWS=rows, TAKERS=fish_takers(commands), RUNNERS=" ".join(runners))
+    takers = "\n".join(f"        case {pattern.replace('|', ' ')}\n            set takes_value {names}" for pattern, names in runners(commands))
+    return fill("fish.in", VERBS=verbs, ROWS=rows, TAKERS=takers)
 
 
 FILES = {"cprof": bash_script, "_cprof": zsh_script, "cprof.fish": fish_script}

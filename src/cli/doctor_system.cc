@@ -78,7 +78,11 @@ Finding check_cpu_share() {
 Finding check_wakeups() {
   auto spec = collect::find_wakeup_spec(collect::PerfOptions().tracefs, "/proc/self/ns/pid");
   if (spec) return {Level::kGood, "wake-ups (--off-cpu)", "the tracepoint sched:sched_waking can be read", ""};
-  return {Level::kNote, "wake-ups (--off-cpu)", "perf backend: not seen, runnable time counts as waiting", spec.error().message};
+  const bool is_root = geteuid() == 0;
+  return {Level::kNote, "wake-ups (--off-cpu)", "not seen by perf events: runnable time counts as waiting",
+          collect::read_bpf_machine().in_pid_namespace ? "run it on the host"
+          : is_root                                    ? "mount -t tracefs tracefs /sys/kernel/tracing"
+                                                       : "run as root"};
 }
 
 Finding check_cgroups() {

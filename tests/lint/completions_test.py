@@ -98,7 +98,7 @@ class ManPages(Shipped):
         for page in sorted((self.folder / "man").iterdir()):
             if page.read_text().startswith(".so"):
                 continue
-            run = subprocess.run(["groff", "-man", "-Tutf8", "-wall", "-z", page], capture_output=True, text=True)
+            run = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-Wbreak", "-z", page], capture_output=True, text=True)
             self.assertEqual((run.returncode, run.stderr), (0, ""), page.name)
 
 
@@ -132,7 +132,8 @@ class Shell(Shipped):
         self.assertEqual([word.rstrip("/") for word in self.complete("cprof report --debug-dir ")], ["symbols"])
 
     def check_command_to_run(self):
-        for start in ("cprof record -- ", "cprof record -F 99 --off-cpu ", "cprof perf -o x.pb.gz -- "):
+        for start in ("cprof record -- ", "cprof record -F 99 --off-cpu ", "cprof perf -o x.pb.gz -- ", "cprof record -q ",
+                      "cprof cpustat --json "):
             self.assertIn("sleep", self.complete(start + "slee"), start)
         self.assertNotIn("--off-cpu", self.complete("cprof record -- ls --of"))
 
