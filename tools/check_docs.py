@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks what the documents claim: relative links and their anchors resolve, every command shown exists (`./dev VERB`
-in dev, `cprof VERB --option` in the program's own --help), and each format has its page. Run by ctest (label lint).
+in dev, `cprof VERB --option` in the program's own --help), and each format and each command has its page. Run by ctest (label lint).
 """
 import argparse
 import re
@@ -9,11 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from describe import read_program
+from gen_man import examples_of
+
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
 # Commands are checked where people are told to type them; design notes may speak of what is not there yet.
-COMMAND_PAGES = ("README.md", "CONTRIBUTING.md", "docs/testing.md")
+COMMAND_PAGES = ("README.md", "README.zh-CN.md", "CONTRIBUTING.md", "docs/testing.md")
 
 
 def pages_of(root):
@@ -55,7 +58,7 @@ def command_lines(text):
 
 def split_command(words):
     """(program, verb, options) for the first command of ours in the words, or None. Placeholders are no options."""
-    for index, word in enumerate(words[:3]):
+    for index, word in enumerate(words[:4]):
         program = Path(word).name
         if program not in ("dev", "cprof") or (program == "dev" and word != "./dev") or len(words) < index + 2:
             continue
@@ -112,6 +115,18 @@ def format_faults(root):
             yield f"src/format/{folder.name} has no docs/formats/{folder.name}.md"
 
 
+def verb_faults(root, commands):
+    """Each command has docs/COMMAND.md, whose examples (the man page's, too) show it."""
+    for command in commands:
+        page = root / "docs" / f"{command.name}.md"
+        if command.alias_of:
+            continue
+        if not page.is_file():
+            yield f"cprof {command.name} has no docs/{command.name}.md"
+        elif not any(re.search(rf"(?:^|\s)cprof {command.name}\b", line) for line, _ in examples_of(page)):
+            yield f"docs/{command.name}.md has no example of cprof {command.name} in the first sh block below '## Examples'"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
@@ -119,8 +134,13 @@ def main():
     options = parser.parse_args()
     faults = [fault for page in pages_of(options.root) for fault in link_faults(page, options.root)]
     faults.extend(format_faults(options.root))
-    for page in COMMAND_PAGES if options.program else ():
-        faults.extend(command_faults(page, options.root, options.program))
+    if options.program:
+        _, commands = read_program(options.program)
+        faults.extend(verb_faults(options.root, commands))
+        own_pages = [f"docs/{command.name}.md" for command in commands]
+        for page in [*COMMAND_PAGES, *own_pages]:
+            if (options.root / page).is_file():
+                faults.extend(command_faults(page, options.root, options.program))
     print("\n".join(faults) if faults else f"{len(pages_of(options.root))} pages: links, commands and format pages hold")
     return 1 if faults else 0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lists the licence of every library that the program is linked from and of every third-party header folder that src/
-includes, by the table tools/licences.txt. Fails on one without a row and on a licence that does not fit. Run by ctest
-(label lint) as: check_licences.py BUILD_DIRECTORY [TARGET]...
+includes, by the table tools/licences.txt. Fails on one without a row, on a licence that does not fit, and on one of which NOTICE
+says nothing. Run by ctest (label lint) as: check_licences.py BUILD_DIRECTORY [TARGET]...
 """
 import re
 import shlex
@@ -50,9 +50,14 @@ def header_folders():
     return sorted(found)
 
 
+def is_shipped(key, origin):
+    """Whether code of it is in the program: not interfaces of the system, nor what only tests include."""
+    return not (key[0] == "headers" and (origin == "glibc" or origin.startswith("the kernel's"))) and "tests only" not in origin
+
+
 def main():
     build, targets = sys.argv[1], sys.argv[2:] or ["cprof"]
-    table, faults = read_table(), []
+    table, faults, notice = read_table(), [], " ".join((ROOT / "NOTICE").read_text().split())
     used = [("archive", name) for target in targets for name in libraries_in(link_command(build, target))]
     used += [("archive", name) for name in ALWAYS_LINKED] + [("headers", name) for name in header_folders()]
     for key in dict.fromkeys(used):
@@ -60,6 +65,8 @@ def main():
         print(f"{key[0]:8} {key[1]:14} {licence:34} {origin}")
         if licence not in FITTING:
             faults.append(f"FAIL {key[0]} {key[1]}: licence {licence} does not fit an Apache-2.0 program")
+        elif is_shipped(key, origin) and origin.split(" (")[0] not in notice:
+            faults.append(f"FAIL {key[0]} {key[1]}: NOTICE does not name {origin.split(' (')[0]}")
     for fault in faults:
         print(fault)
     return 1 if faults else 0

@@ -1,5 +1,5 @@
-// cprof doctor: what this machine allows, each finding with the command that mends it. Reads /proc and /sys only, and
-// opens one event of each kind for a moment.
+// cprof doctor: what this machine allows, each finding with the command that mends it. doctor_system.cc has the checks of
+// the system around a recording.
 #include <fmt/format.h>
 #include <linux/perf_event.h>
 #include <sys/resource.h>
@@ -12,28 +12,16 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "cli/doctor.h"
 #include "cli/options.h"
 #include "cli/verb.h"
+#include "collect/bpf/bpf_options.h"
+#include "collect/bpf/sampler_object.h"
 #include "collect/bpf/support.h"
 #include "object/kernel_symbols.h"
 
 namespace cprof::cli {
 namespace {
-
-enum class Level : uint8_t { kGood, kNote, kBad };
-
-struct Finding {
-  Level level = Level::kGood;
-  std::string subject, text, mend;
-};
-
-std::optional<long> read_number(const std::string& path) {
-  auto text = read_text_file(path, 4096);
-  if (!text) return std::nullopt;
-  char* end = nullptr;
-  long value = strtol(text->c_str(), &end, 10);
-  return end == text->c_str() ? std::nullopt : std::optional(value);
-}
 
 uint64_t effective_capabilities() {
   auto status = read_text_file("/proc/self/status", 1 << 16);
@@ -42,7 +30,6 @@ uint64_t effective_capabilities() {
   return at == std::string::npos ? 0 : strtoull(status->c_str() + at + 7, nullptr, 16);
 }
 
-bool has_capability(int number) { return effective_capabilities() >> number & 1; }
 constexpr int kCapSysPtrace = 19, kCapSysAdmin = 21, kCapPerfmon = 38, kCapCheckpointRestore = 40;
 
 std::optional<int> try_event(uint32_t type, uint64_t config, bool kernel) {
@@ -135,10 +122,21 @@ Finding check_rate() {
           rate >= 1000 ? "" : "sudo sysctl kernel.perf_event_max_sample_rate=100000"};
 }
 
+// Nobody knows whether the kernel takes the programs but the kernel.
 Finding check_bpf() {
-  auto obstacle = collect::find_bpf_obstacle(collect::read_bpf_machine());
+  const collect::BpfMachine machine = collect::read_bpf_machine();
+  auto obstacle = collect::find_bpf_obstacle(machine);
   if (obstacle) return {Level::kNote, "eBPF backend", fmt::format("not used: {}", obstacle->reason), obstacle->mend};
-  return {Level::kGood, "eBPF backend", "used unless --backend perf is given", ""};
+  sampler_settings settings{};
+  settings.filter = SAMPLER_TASKS;
+  settings.max_depth = collect::kMostDepth;
+  settings.ring_bytes = 1 << 20;
+  settings.kernel_stacks = 1;
+  settings.user_stacks = SAMPLER_USER_TABLES;
+  auto object = collect::SamplerObject::load(settings);
+  if (!object) return {Level::kNote, "eBPF backend", "not used: " + object.error().message, "--backend perf does without it"};
+  const char* variant = (*object)->full_refused().empty() ? "" : ", by the programs for Linux 5.10";
+  return {Level::kGood, "eBPF backend", fmt::format("used unless --backend perf is given{}", variant), ""};
 }
 
 // A counter's interrupt is an NMI where the kernel has no other way. No machine of the tests has a PMU.
@@ -162,22 +160,35 @@ void print(const Finding& finding) {
   if (!finding.mend.empty()) fmt::print("     {:<26} -> {}\n", "", finding.mend);
 }
 
+constexpr DoctorCheck kChecks[] = {check_kernel,       check_sampling,        check_kernel_samples, check_counters,
+                                   check_whole_machine, check_other_processes, check_map_files,      check_kernel_symbols,
+                                   check_ring_memory,  check_rate,            check_debug_files,    check_bpf,
+                                   check_bpf_in_nmi};
+
 }  // namespace
+
+std::optional<long> read_number(const std::string& path) {
+  auto text = read_text_file(path, 4096);
+  if (!text) return std::nullopt;
+  char* end = nullptr;
+  long value = strtol(text->c_str(), &end, 10);
+  return end == text->c_str() ? std::nullopt : std::optional(value);
+}
+
+bool has_capability(int number) { return effective_capabilities() >> number & 1; }
 
 int doctor_main(std::vector<std::string> arguments) {
   CLI::App app("Tells what this machine allows, and how to mend what it does not.", "cprof doctor");
   if (auto status = parse(app, std::move(arguments))) return *status;
-  Finding (*const checks[])() = {check_kernel,       check_sampling,        check_kernel_samples, check_counters,
-                                 check_whole_machine, check_other_processes, check_map_files,      check_kernel_symbols,
-                                 check_ring_memory,  check_rate,            check_debug_files,    check_bpf,
-                                 check_bpf_in_nmi};
-  bool bad = false;
-  for (auto check : checks) {
-    Finding finding = check();
-    print(finding);
-    bad |= finding.level == Level::kBad;
+  bool is_bad = false;
+  for (std::span<const DoctorCheck> checks : {std::span<const DoctorCheck>(kChecks), system_checks()}) {
+    for (DoctorCheck check : checks) {
+      const Finding finding = check();
+      print(finding);
+      is_bad |= finding.level == Level::kBad;
+    }
   }
-  return bad ? kFailed : kDone;
+  return is_bad ? kFailed : kDone;
 }
 
 }  // namespace cprof::cli

@@ -20,27 +20,27 @@ struct ValueKind {
 };
 
 // By the longest name, without its dashes: one name takes the same kind of value in every verb. The lint
-// (tools/check_completions.py) fails on an option with a value of no kind, and completions follow the kind. A flag that may
+// (tests/lint/completions_test.py) fails on an option with a value of no kind, and completions follow the kind. A flag that may
 // have a value has its kind in brackets.
 constexpr ValueKind kValueKinds[] = {
-    {"after", "FILE"},        {"before", "FILE"},        {"cgroup", "CGROUP"},
-    {"container", "ID"},      {"count", "N"},            {"cpu", "CPUS"},
-    {"debug-dir", "DIR"},     {"debuginfod", "[=URL]"},    {"delay", "SECONDS"},
-    {"depth", "N"},           {"duration", "SECONDS"},   {"event", "EVENT"},
-    {"file", "FILE"},         {"filter", "RE"},          {"focus", "RE"},
-    {"format", "OUTPUT-FORMAT"},      {"freq", "HZ"},            {"func", "PATTERN"},
-    {"function", "FUNCTION"}, {"hide", "RE"},            {"ignore", "RE"},
-    {"input", "FILE"},        {"input-format", "INPUT-FORMAT"},   {"interval", "SECONDS"},
-    {"kallsyms", "FILE"},     {"label", "KEY=VALUE"},    {"limit", "N"},
-    {"list", "RE"},           {"max-depth", "N"},        {"max-size", "BYTES"},
-    {"metric", "METRIC"},     {"min-percent", "PERCENT"}, {"name", "NAME"},
-    {"output", "FILE"},       {"overwrite-window", "SECONDS"}, {"peek", "RE"},
-    {"pid", "PID"},           {"port", "PORT"},          {"process", "NAME|PID"},
-    {"query", "SQL"},         {"root", "DIR"},           {"rotate", "N"},
-    {"rows", "N"},            {"save-raw", "FILE"},      {"show-from", "RE"},
-    {"source-path", "DIR"},   {"stack-size", "BYTES"},   {"thread", "NAME|TID"},
-    {"tid", "TID"},           {"time", "A..B"},          {"timeout", "SECONDS"},
-    {"window", "SECONDS"},
+    {"after", "FILE"},                {"before", "FILE"},               {"cgroup", "CGROUP"},
+    {"container", "ID"},              {"count", "N"},                   {"cpu", "CPUS"},
+    {"debug-dir", "DIR"},             {"debuginfod", "[=URL]"},         {"delay", "SECONDS"},
+    {"depth", "N"},                   {"duration", "SECONDS"},          {"event", "EVENT"},
+    {"file", "FILE"},                 {"filter", "RE"},                 {"focus", "RE"},
+    {"format", "OUTPUT-FORMAT"},      {"freq", "HZ"},                   {"func", "PATTERN"},
+    {"function", "FUNCTION"},         {"hide", "RE"},                   {"ignore", "RE"},
+    {"input", "FILE"},                {"input-format", "INPUT-FORMAT"}, {"interval", "SECONDS"},
+    {"kallsyms", "FILE"},             {"label", "KEY=VALUE"},           {"limit", "N"},
+    {"list", "RE"},                   {"max-depth", "N"},               {"max-size", "BYTES"},
+    {"metric", "METRIC"},             {"min-percent", "PERCENT"},       {"name", "NAME"},
+    {"output", "FILE"},               {"overwrite-window", "SECONDS"},  {"peek", "RE"},
+    {"pid", "PID"},                   {"port", "PORT"},                 {"process", "NAME|PID"},
+    {"query", "SQL"},                 {"root", "DIR"},                  {"rotate", "N"},
+    {"rows", "N"},                    {"save-raw", "FILE"},             {"show-from", "RE"},
+    {"sort", "COLUMN"},               {"source-path", "DIR"},           {"stack-size", "BYTES"},
+    {"thread", "NAME|TID"},           {"tid", "TID"},                   {"time", "A..B"},
+    {"timeout", "SECONDS"},           {"window", "SECONDS"},
 };
 
 // Of an option "--output", of a positional "file".
@@ -60,16 +60,17 @@ std::string_view listed_kind(const CLI::Option& option) {
 
 bool has_optional_value(const CLI::Option& option) { return is_flag(option) && listed_kind(option).starts_with('['); }
 
-// The words of a check like IsMember, which says of itself "{a,b}"; none where any word goes.
+// The words of a check like IsMember, which says of itself "{a,b}" ("{a->0,b->1}" of a transformer); none where any word goes.
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
-  const size_t open = type.find(":{"), close = type.find('}');
+  const size_t open = type.find('{'), close = type.find('}', open);
   if (open == type.npos || close == type.npos) return {};
   std::vector<std::string> choices{""};
-  for (char c : type.substr(open + 2, close - open - 2)) {
+  for (char c : type.substr(open + 1, close - open - 1)) {
     if (c == ',') choices.emplace_back();
     else choices.back() += c;
   }
+  for (std::string& choice : choices) choice.resize(std::min(choice.size(), choice.find("->")));
   return choices;
 }
 
@@ -78,8 +79,10 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 }
 
 std::string kind_of(const CLI::Option& option) {
-  if (std::vector<std::string> choices = choices_of(option); !choices.empty()) return joined(choices, "|");
+  constexpr size_t kMostInHelp = 40;  // a longer list of choices is told by the man page and the error
+  const std::string choices = joined(choices_of(option), "|");
   const std::string_view listed = listed_kind(option);
+  if (!choices.empty() && (choices.size() <= kMostInHelp || listed.empty())) return choices;
   return listed.empty() ? option.get_type_name() : std::string(listed);
 }
 

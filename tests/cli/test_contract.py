@@ -10,6 +10,7 @@ Requires nothing: no privileges, no perf events.
 import gzip
 import os
 import random
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live", "lib"))
@@ -68,6 +69,28 @@ class Usage(Contract):
         done = self.cprof("doctor", expect=None)
         self.assertIn(done.status, (0, 1))
         self.assertIn("perf_event_paranoid", done.stdout.decode())
+        self.check_findings(done.stdout.decode())
+
+    def check_findings(self, text):
+        """What doctor prints is what docs/doctor.md has rows for, and each note says what mends it."""
+        found = re.findall(r"^(ok  |note|BAD ) (.{26}) .*\n(     .{26} -> .*\n)?", text, re.MULTILINE)
+        page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/doctor.md")
+        with open(page) as file:
+            rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", file.read(), re.MULTILINE)[1:]
+        self.assertEqual([subject.strip() for _, subject, _ in found], [row for row in rows if not row.startswith("---")])
+        for mark, subject, mend in found:
+            self.assertTrue(mend or mark == "ok  ", subject)
+
+    def test_doctor_without_rights(self):
+        harness.need_root()
+        done = self.run_command([harness.tool("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", "--", harness.CPROF,
+                                 "doctor"], env={"PATH": "/usr/bin:/bin"})
+        text = done.stdout.decode()
+        self.assertIn(done.status, (0, 1), done.stderr)
+        self.assertEqual(done.stderr, "")
+        self.check_findings(text)
+        self.assertRegex(text, "note capabilities +missing: cap_perfmon")
+        self.assertRegex(text, "note eBPF backend +not used: ")
 
 
 class Convert(Contract):

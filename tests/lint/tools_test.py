@@ -12,7 +12,10 @@ import check_licences  # noqa: E402
 import check_options  # noqa: E402
 import check_sizes  # noqa: E402
 import check_skips  # noqa: E402
+import check_translation  # noqa: E402
+import describe  # noqa: E402
 import gen_benchmarks  # noqa: E402
+import gen_man  # noqa: E402
 import gen_verified  # noqa: E402
 
 
@@ -180,6 +183,45 @@ class Docs(Tree):
         text = "Text `./dev build`.\n```sh\nsudo build/release/cprof record -F 99 -- sleep 1\n$ cprof report x.folded\n```\n"
         self.assertCountEqual(check_docs.commands_in(text), [("dev", "build", []), ("cprof", "record", ["-F"]),
                                                              ("cprof", "report", [])])
+
+
+    def test_a_command_without_page_or_example_is_found(self):
+        def command(name, alias=""):
+            return describe.Command(name, "", "", "", False, [], [], alias)
+        self.write("docs/good.md", "# good\n## Examples\n\n```sh\nsudo cprof good -a   # all\n```\n")
+        self.write("docs/bare.md", "# bare\n## Examples\n\n```sh\ncprof good\n```\n")
+        commands = [command("good"), command("bare"), command("none"), command("other", "good")]
+        faults = list(check_docs.verb_faults(self.root, commands))
+        self.assertEqual(len(faults), 2, faults)
+        self.assertIn("docs/bare.md has no example", faults[0])
+        self.assertIn("cprof none has no docs/none.md", faults[1])
+
+    def test_examples_have_a_command_and_a_purpose(self):
+        page = self.write("docs/x.md", "## Examples\n\n```sh\ncprof x -q 'a # b'\ncprof x \\\n  --all    # all of it\n```\n")
+        self.assertEqual(list(gen_man.examples_of(page))[1], ("cprof x --all", "all of it"))
+
+
+class Translation(unittest.TestCase):
+    ORIGINAL = "# cprof\n\nUse `cprof top`, see [x](x.md).\n\n## Try\n\n```sh\n./dev demo   # looks\n```\n\n- one\n"
+
+    def faults(self, *changes):
+        translation = self.ORIGINAL
+        for old, new in changes:
+            self.assertIn(old, translation)
+            translation = translation.replace(old, new)
+        return check_translation.faults_of(self.ORIGINAL, translation)
+
+    def test_words_may_differ_and_nothing_else(self):
+        self.assertEqual(self.faults(("Use", "Utilise"), ("Try", "Essayez"), ("looks", "regarde")), [])
+        self.assertIn("headings", self.faults(("## Try", "### Try"))[0])
+        self.assertIn("lacks cprof top", self.faults(("`cprof top`", "`cprof to`"))[0])
+        self.assertIn("lacks x.md", self.faults(("(x.md)", "(y.md)"))[0])
+        self.assertIn("code blocks", self.faults(("./dev demo", "./dev test"))[0])
+        self.assertIn("list items", self.faults(("- one\n", "- one\n- two\n"))[0])
+
+    def test_changed_blocks_are_copied(self):
+        old = self.ORIGINAL.replace("./dev demo", "./dev test")
+        self.assertEqual(check_translation.faults_of(self.ORIGINAL, check_translation.with_blocks_of(self.ORIGINAL, old)), [])
 
 
 class Licences(unittest.TestCase):
