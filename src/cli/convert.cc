@@ -32,15 +32,33 @@ void say_merge_notes(const Diagnostics& diagnostics) {
   }
 }
 
-Result<profile::Profile> load_inputs(const ConvertArguments& a) {
+bool is_empty(const profile::Profile& p) {
+  return p.samples.empty() && p.aggregates.empty() && p.on_cpu.empty() && p.off_cpu.empty() && p.slices.empty() && p.marks.empty() &&
+         p.counters.empty();
+}
+
+// A table, a picture or a list of nothing would be taken for a result. Only formats that others merge may hold nothing.
+bool may_be_empty(const std::vector<session::Output>& outputs) {
+  return std::ranges::all_of(outputs, [](const session::Output& out) { return out.format->name == "cprof" || out.format->name == "pprof"; });
+}
+
+// What was lost tells why there is nothing: one line.
+std::unexpected<Error> nothing_in(const profile::Profile& profile, std::string_view path) {
+  const std::vector<std::string> losses = loss_texts(profile.diagnostics, Severity::kError);
+  return fail(fmt::format("{}: no samples{}{}", path, losses.empty() ? "" : ": ", fmt::join(losses, "; ")));
+}
+
+Result<profile::Profile> load_inputs(const ConvertArguments& a, bool is_empty_refused) {
   load::Options options;
   options.format_name = a.input_format;
   TRY(a.naming.apply_to(options));
   std::vector<profile::MergeInput> inputs;
   for (const std::string& path : a.inputs) {
     profile::Profile profile = TRY(load::load_profile(path, options));
+    const bool is_alone = a.inputs.size() == 1;
+    if (is_alone && is_empty_refused && is_empty(profile)) return nothing_in(profile, path);
     say_losses(profile.diagnostics, path, Severity::kError);
-    if (a.inputs.size() == 1) return profile;
+    if (is_alone) return profile;
     inputs.push_back({std::move(profile), path});
   }
   profile::Profile merged = profile::merge(std::move(inputs), a.merge);
@@ -48,24 +66,19 @@ Result<profile::Profile> load_inputs(const ConvertArguments& a) {
   return merged;
 }
 
-// A table, a picture or a list of nothing would be taken for a result. Only formats that others merge may hold nothing.
-Result<void> check_content(const profile::Profile& p, const std::vector<session::Output>& outputs, const std::string& inputs) {
-  const bool is_empty = p.samples.empty() && p.aggregates.empty() && p.on_cpu.empty() && p.off_cpu.empty() && p.slices.empty() &&
-                        p.marks.empty() && p.counters.empty();
-  const bool may_be_empty = std::ranges::all_of(outputs, [](const session::Output& out) {
-    return out.format->name == "cprof" || out.format->name == "pprof";
-  });
-  if (!is_empty) return {};
-  if (!may_be_empty) return fail(fmt::format("{}: no samples", inputs));
+Result<void> check_content(const profile::Profile& profile, bool is_empty_refused, const std::string& inputs) {
+  if (!is_empty(profile)) return {};
+  if (is_empty_refused) return fail(fmt::format("{}: no samples", inputs));
   say(fmt::format("cprof: {}: no samples", inputs));
   return {};
 }
 
 Result<void> convert(const ConvertArguments& a, const analyze::Filters& filters) {
   const auto outputs = TRY(a.output.outputs());
-  profile::Profile profile = TRY(load_inputs(a));
+  const bool is_empty_refused = !may_be_empty(outputs);
+  profile::Profile profile = TRY(load_inputs(a, is_empty_refused));
   profile = TRY(apply_filters(std::move(profile), filters));
-  TRY(check_content(profile, outputs, fmt::format("{}", fmt::join(a.inputs, ", "))));
+  TRY(check_content(profile, is_empty_refused, fmt::format("{}", fmt::join(a.inputs, ", "))));
   if (!a.granularity.empty()) profile = analyze::coarsened(profile, *analyze::granularity_from(a.granularity));
   format::WriteOptions options = a.output.write_options();
   options.with_source = a.with_source;
