@@ -29,40 +29,50 @@ void say_merge_notes(const Diagnostics& diagnostics) {
   }
 }
 
-Result<profile::Profile> load_inputs(const ConvertArguments& a) {
+bool is_empty(const profile::Profile& p) {
+  return p.samples.empty() && p.aggregates.empty() && p.on_cpu.empty() && p.off_cpu.empty() && p.slices.empty() && p.marks.empty() &&
+         p.counters.empty();
+}
+
+// A table, a picture or a list of nothing would be taken for a result. Only formats that others merge may hold nothing.
+bool may_be_empty(const std::vector<session::Output>& outputs) {
+  return std::ranges::all_of(outputs, [](const session::Output& out) {
+    return out.format->name == "cprof" || out.format->name == "pprof";
+  });
+}
+
+// One line, with the first thing that was wrong in the input.
+Error no_samples(const Diagnostics& diagnostics, const std::string& path) {
+  std::string text = fmt::format("{}: no samples", path);
+  for (const auto& [name, entry] : diagnostics.entries())
+    if (entry.severity >= Severity::kError) return {fmt::format("{}: {}", text, entry.description)};
+  return {text};
+}
+
+Result<profile::Profile> load_inputs(const ConvertArguments& a, const std::vector<session::Output>& outputs) {
   load::Options options;
   options.format_name = a.input_format;
   TRY(a.naming.apply_to(options));
   std::vector<profile::MergeInput> inputs;
   for (const std::string& path : a.inputs) {
     profile::Profile profile = TRY(load::load_profile(path, options));
+    const bool is_alone = a.inputs.size() == 1, is_nothing = is_alone && is_empty(profile);
+    if (is_nothing && !may_be_empty(outputs)) return std::unexpected(no_samples(profile.diagnostics, path));
     say_losses(profile.diagnostics, path, Severity::kError);
-    if (a.inputs.size() == 1) return profile;
+    if (is_nothing) say(fmt::format("cprof: {}: no samples", path));
+    if (is_alone) return profile;
     inputs.push_back({std::move(profile), path});
   }
   profile::Profile merged = profile::merge(std::move(inputs), a.merge);
   say_merge_notes(merged.diagnostics);
+  if (is_empty(merged) && !may_be_empty(outputs)) return fail("no samples in any of the inputs");
   return merged;
-}
-
-// A table, a picture or a list of nothing would be taken for a result. Only formats that others merge may hold nothing.
-Result<void> check_content(const profile::Profile& p, const std::vector<session::Output>& outputs, const std::string& inputs) {
-  const bool is_empty = p.samples.empty() && p.aggregates.empty() && p.on_cpu.empty() && p.off_cpu.empty() && p.slices.empty() &&
-                        p.marks.empty() && p.counters.empty();
-  const bool may_be_empty = std::ranges::all_of(outputs, [](const session::Output& out) {
-    return out.format->name == "cprof" || out.format->name == "pprof";
-  });
-  if (!is_empty) return {};
-  if (!may_be_empty) return fail(fmt::format("{}: no samples", inputs));
-  say(fmt::format("cprof: {}: no samples", inputs));
-  return {};
 }
 
 Result<void> convert(const ConvertArguments& a, const analyze::Filters& filters) {
   const auto outputs = TRY(a.output.outputs());
-  profile::Profile profile = TRY(load_inputs(a));
+  profile::Profile profile = TRY(load_inputs(a, outputs));
   profile = TRY(apply_filters(std::move(profile), filters));
-  TRY(check_content(profile, outputs, fmt::format("{}", fmt::join(a.inputs, ", "))));
   if (!a.granularity.empty()) profile = analyze::coarsened(profile, *analyze::granularity_from(a.granularity));
   return session::write_outputs(profile, outputs, a.output.write_options());
 }
