@@ -39,46 +39,43 @@ bool is_empty(const profile::Profile& p) {
 
 // A table, a picture or a list of nothing would be taken for a result. Only formats that others merge may hold nothing.
 bool may_be_empty(const std::vector<session::Output>& outputs) {
-  return std::ranges::all_of(outputs, [](const session::Output& out) { return out.format->name == "cprof" || out.format->name == "pprof"; });
+  return std::ranges::all_of(outputs, [](const session::Output& out) {
+    return out.format->name == "cprof" || out.format->name == "pprof";
+  });
 }
 
-// What was lost tells why there is nothing: one line.
-std::unexpected<Error> nothing_in(const profile::Profile& profile, std::string_view path) {
-  const std::vector<std::string> losses = loss_texts(profile.diagnostics, Severity::kError);
-  return fail(fmt::format("{}: no samples{}{}", path, losses.empty() ? "" : ": ", fmt::join(losses, "; ")));
+// One line, with the first thing that was wrong in the input.
+Error no_samples(const Diagnostics& diagnostics, const std::string& path) {
+  std::string text = fmt::format("{}: no samples", path);
+  for (const auto& [name, entry] : diagnostics.entries())
+    if (entry.severity >= Severity::kError) return {fmt::format("{}: {}", text, entry.description)};
+  return {text};
 }
 
-Result<profile::Profile> load_inputs(const ConvertArguments& a, bool is_empty_refused) {
+Result<profile::Profile> load_inputs(const ConvertArguments& a, const std::vector<session::Output>& outputs) {
   load::Options options;
   options.format_name = a.input_format;
   TRY(a.naming.apply_to(options));
   std::vector<profile::MergeInput> inputs;
   for (const std::string& path : a.inputs) {
     profile::Profile profile = TRY(load::load_profile(path, options));
-    const bool is_alone = a.inputs.size() == 1;
-    if (is_alone && is_empty_refused && is_empty(profile)) return nothing_in(profile, path);
+    const bool is_alone = a.inputs.size() == 1, is_nothing = is_alone && is_empty(profile);
+    if (is_nothing && !may_be_empty(outputs)) return std::unexpected(no_samples(profile.diagnostics, path));
     say_losses(profile.diagnostics, path, Severity::kError);
+    if (is_nothing) say(fmt::format("cprof: {}: no samples", path));
     if (is_alone) return profile;
     inputs.push_back({std::move(profile), path});
   }
   profile::Profile merged = profile::merge(std::move(inputs), a.merge);
   say_merge_notes(merged.diagnostics);
+  if (is_empty(merged) && !may_be_empty(outputs)) return fail("no samples in any of the inputs");
   return merged;
-}
-
-Result<void> check_content(const profile::Profile& profile, bool is_empty_refused, const std::string& inputs) {
-  if (!is_empty(profile)) return {};
-  if (is_empty_refused) return fail(fmt::format("{}: no samples", inputs));
-  say(fmt::format("cprof: {}: no samples", inputs));
-  return {};
 }
 
 Result<void> convert(const ConvertArguments& a, const analyze::Filters& filters) {
   const auto outputs = TRY(a.output.outputs());
-  const bool is_empty_refused = !may_be_empty(outputs);
-  profile::Profile profile = TRY(load_inputs(a, is_empty_refused));
+  profile::Profile profile = TRY(load_inputs(a, outputs));
   profile = TRY(apply_filters(std::move(profile), filters));
-  TRY(check_content(profile, is_empty_refused, fmt::format("{}", fmt::join(a.inputs, ", "))));
   if (!a.granularity.empty()) profile = analyze::coarsened(profile, *analyze::granularity_from(a.granularity));
   format::WriteOptions options = a.output.write_options();
   options.with_source = a.with_source;

@@ -36,8 +36,7 @@ int doctor_main(std::vector<std::string> arguments);
 int fail_with(const Error& error);
 int wrong_usage(const Error& error);  // the same, and gives kWrongUsage
 void say(std::string_view text);  // a line on stderr
-// A clause, and a line, for each kind of loss that is at least so severe.
-std::vector<std::string> loss_texts(const Diagnostics& diagnostics, Severity least);
+// A line for each kind of loss that is at least so severe.
 void say_losses(const Diagnostics& diagnostics, std::string_view input, Severity least);
 
 }  // namespace cprof::cli

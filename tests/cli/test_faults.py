@@ -101,6 +101,10 @@ class PerfData(Faults):
             self.assertFalse(os.path.exists(self.path(name)))
         done = self.cprof("convert", path, "-o", self.path("x.pb.gz"))
         self.assertIn("none.data: no samples", done.stderr)
+        cut = self.write("cut.data", file_form([(attribute(0, IP | TID | TIME), 1)], comm("app") + sample(1000))[:-12])
+        done = self.cprof("convert", cut, "-o", self.path("x.folded"), expect=1)
+        self.assert_one_line(done)
+        self.assertIn("no samples: the file ends in the middle of a record", done.stderr)
 
     def test_cut_off(self):
         whole = file_form([(attribute(0, IP | TID | TIME), 1)], self.samples)
