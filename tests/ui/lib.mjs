@@ -68,7 +68,7 @@ export async function cpuClock(page) {
 // Whether wall-clock limits mean anything now.
 export const isBusy = () => loadavg()[0] > 1.5 * cpus().length;
 
-export const ready = (page) => page.waitForFunction(() => document.querySelector("canvas, .empty h2") && !document.querySelector("[role=status]"), null, { timeout: 240_000 });
+export const ready = (page) => page.waitForFunction(() => document.querySelector("canvas, .empty h2, [role=tabpanel]") && !document.querySelector("[role=status]"), null, { timeout: 240_000 });
 
 export async function axe(page) {
   await page.evaluate(axeSource);

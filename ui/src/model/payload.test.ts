@@ -57,3 +57,14 @@ it("the tree's parents come from the steps up", () => {
   expect(p.funcs.map((f) => f.name)).toEqual(["main", "a", "b"]);
   expect([...p.self(0)]).toEqual([0, 0, 0, 5, -2]);
 });
+it("names of any script, and bytes that are no text", () => {
+  const names = ["", "main", "größe", "abc", "\u{1f525}", "x"], encoder = new TextEncoder(), blob = names.map((n) => [...encoder.encode(n)]);
+  blob[3] = [0x61, 0xff, 0x63];
+  const columns: Column[] = [
+    ["tree.func", "varint", []], ["funcs.name", "varint", [1, 2, 3, 4, 5]], ["funcs.system_name", "varint", [0, 0, 0, 0, 0]], ["funcs.file", "varint", [0, 0, 0, 0, 0]],
+    ["funcs.module", "varint", [0, 0, 0, 0, 0]], ["funcs.line", "varint", [0, 0, 0, 0, 0]], ["funcs.kind", "varint", [0, 0, 0, 0, 0]], ["funcs.named", "varint", [1, 1, 1, 1, 1]],
+    ["strings.length", "varint", blob.map((b) => b.length)], ["strings.bytes", "bytes", Uint8Array.from(blob.flat())],
+  ];
+  const p = new Profile(new Payload(payload(columns, { has_rows: false, samples_metric: null, wall_metric: null })), "x");
+  expect(p.funcs.map((f) => f.name)).toEqual(["main", "größe", "a\ufffdc", "\u{1f525}", "x"]);
+});

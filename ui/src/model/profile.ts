@@ -15,6 +15,7 @@ export interface BaseTree {
   parent: Int32Array;
   line: Uint32Array;
   inlined: Uint8Array;
+  isFolded: boolean;      // no two children of a node are of one function: nothing is known of lines
 }
 
 export interface Rows {
@@ -196,13 +197,16 @@ export class Profile {
   }
 }
 
+// Nearly all names are ASCII: they are cut out of one large text; only the others are decoded one by one.
 function decodeTexts(payload: Payload): string[] {
-  const lengths = payload.ints("strings.length"), bytes = payload.blob("strings.bytes"), decoder = new TextDecoder();
-  const texts: string[] = new Array(lengths.length);
-  let at = 0;
-  for (let i = 0; i < lengths.length; i++) {
-    texts[i] = decoder.decode(bytes.subarray(at, at + lengths[i]));
-    at += lengths[i];
+  const lengths = payload.ints("strings.length"), bytes = payload.blob("strings.bytes"), utf8 = new TextDecoder();
+  const texts: string[] = new Array(lengths.length), all = new TextDecoder("latin1").decode(bytes);  // a character a byte
+  for (let i = 0, at = 0; i < lengths.length; i++) {
+    const end = at + lengths[i];
+    let p = at;
+    while (p < end && bytes[p] < 0x80) p++;
+    texts[i] = p === end ? all.slice(at, end) : utf8.decode(bytes.subarray(at, end));
+    at = end;
   }
   return texts;
 }
@@ -211,7 +215,7 @@ function decodeTree(payload: Payload): BaseTree {
   const funcs = payload.ints("tree.func"), up = payload.ints("tree.up"), size = funcs.length + 1;
   const tree: BaseTree = {
     size, func: new Int32Array(size).fill(-1), parent: new Int32Array(size).fill(-1), line: new Uint32Array(size),
-    inlined: new Uint8Array(size),
+    inlined: new Uint8Array(size), isFolded: false,
   };
   tree.func.set(funcs, 1);
   tree.line.set(payload.ints("tree.line"), 1);
@@ -221,6 +225,7 @@ function decodeTree(payload: Payload): BaseTree {
     for (let n = up[i - 1]; n > 0; n--) parent = tree.parent[parent];
     tree.parent[i] = parent;
   }
+  tree.isFolded = tree.line.every((line) => line === 0) && tree.inlined.every((flag) => flag === 0);
   return tree;
 }
 

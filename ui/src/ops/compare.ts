@@ -16,7 +16,7 @@ export function compareDown(profile: Profile, self: Float64Array, other: Profile
     if (id === undefined) ids.set(key(f), (id = funcs.push(f) - 1));
     return id;
   });
-  const moved = (tree: BaseTree, to: ArrayLike<number>): BaseTree => ({ ...tree, func: tree.func.map((f) => (f < 0 ? f : to[f])) });
+  const moved = (tree: BaseTree, to: ArrayLike<number>): BaseTree => ({ ...tree, isFolded: false, func: tree.func.map((f) => (f < 0 ? f : to[f])) });
   const builder = new TreeBuilder(profile.tree.size), flags = flagsOf(funcs, options.filters);
   place(moved(profile.tree, same), self, flags, options.collapseRecursion, builder, (node, weight) => builder.add(node, weight));
   place(moved(other.tree, map), otherSelf, flags, options.collapseRecursion, builder, (node, weight) => builder.addBase(node, weight));

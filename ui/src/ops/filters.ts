@@ -5,7 +5,7 @@ import type { Func } from "../model/profile";
 export type FilterKind = "focus" | "ignore" | "hide" | "show-from";
 export interface Filter { kind: FilterKind; pattern: string }
 
-export interface FuncFlags { focus: Uint8Array[]; ignore: Uint8Array; hide: Uint8Array; from: Uint8Array | null; mark: Uint8Array }
+export interface FuncFlags { focus: Uint8Array[]; ignore: Uint8Array; hide: Uint8Array; from: Uint8Array | null; mark: Uint8Array; hasHidden: boolean }
 
 // null: not a regular expression. RE2's way to write some things is understood, so that cprof report's expressions are.
 export function toRegExp(pattern: string): RegExp | null {
@@ -17,7 +17,8 @@ export function toRegExp(pattern: string): RegExp | null {
 }
 
 // Says that a stack was cut above; no frame of the program's, so no expression finds it.
-export const isCutMark = (f: Func) => f.name === "[truncated]" && f.module === "";
+const UNKNOWN = 4;  // of the kinds of frames
+export const isCutMark = (f: Func) => f.kind === UNKNOWN && f.name === "[truncated]";
 
 export const exactly = (name: string) => `^${name.replace(/[\\^$.*+?()[\]{}|/-]/g, (c) => (c === "-" ? "-" : `\\${c}`))}$`;
 
@@ -29,7 +30,7 @@ function matches(funcs: Func[], pattern: string): Uint8Array {
 }
 
 export function flagsOf(funcs: Func[], filters: Filter[]): FuncFlags {
-  const flags: FuncFlags = { focus: [], ignore: new Uint8Array(funcs.length), hide: new Uint8Array(funcs.length), from: null, mark: Uint8Array.from(funcs, (f) => (isCutMark(f) ? 1 : 0)) };
+  const flags: FuncFlags = { focus: [], ignore: new Uint8Array(funcs.length), hide: new Uint8Array(funcs.length), from: null, mark: Uint8Array.from(funcs, (f) => (isCutMark(f) ? 1 : 0)), hasHidden: filters.some((f) => f.kind === "hide") };
   for (const { kind, pattern } of filters) {
     const found = matches(funcs, pattern);
     if (kind === "focus") flags.focus.push(found);

@@ -14,6 +14,8 @@ export interface FoldOptions {
 export function place(tree: BaseTree, self: Float64Array, flags: FuncFlags, collapse: boolean, builder: TreeBuilder, onWeight: (place: number, weight: number) => void) {
   const n = tree.size, at = new Int32Array(n), started = new Uint8Array(n), ignored = new Uint8Array(n), any = new Uint8Array(n);
   const focus = flags.focus.map(() => new Uint8Array(n)), used = nodesInUse(tree, self);
+  // Nothing is joined where no frame goes and the tree has a node for each path of functions already.
+  const isPlain = tree.isFolded && !collapse && !flags.from && !flags.hasHidden && builder.size === 1;
   started[0] = flags.from ? 0 : 1;
   for (let i = 0; i < n; i++) {
     if (!used[i]) continue;
@@ -24,7 +26,7 @@ export function place(tree: BaseTree, self: Float64Array, flags: FuncFlags, coll
       for (let k = 0; k < focus.length; k++) focus[k][i] = focus[k][p] | flags.focus[k][f];
       const isLeft = started[i] === 1 && !flags.hide[f];
       any[i] = any[p] | (isLeft && !flags.mark[f] ? 1 : 0);
-      at[i] = isLeft && !ignored[i] && !(collapse && builder.funcOf(at[p]) === f) ? builder.child(at[p], f, tree.inlined[i]) : at[p];
+      at[i] = isLeft && !ignored[i] && !(collapse && builder.funcOf(at[p]) === f) ? (isPlain ? builder.append(at[p], f, tree.inlined[i]) : builder.child(at[p], f, tree.inlined[i])) : at[p];
     }
     if (self[i] === 0 || ignored[i] || !any[i] || focus.some((flag) => !flag[i])) continue;
     onWeight(at[i], self[i]);
@@ -106,25 +108,25 @@ export interface FuncRow { func: number; self: number; total: number; base: numb
 export function functionTable(down: ViewTree): FuncRow[] {
   let functions = 0;
   for (let i = 1; i < down.size; i++) if (down.func[i] >= functions) functions = down.func[i] + 1;
-  const rows: (FuncRow | undefined)[] = new Array(functions), list: FuncRow[] = [], nested = new Int32Array(functions);
-  const closeAt = new Int32Array(down.maxDepth + 1), openFunc = new Int32Array(down.maxDepth + 1), isDiff = down.base.length > 0;
+  const self = new Float64Array(functions), total = new Float64Array(functions), calls = new Int32Array(functions), nested = new Int32Array(functions);
+  const isDiff = down.base.length > 0, base = new Float64Array(isDiff ? functions : 0), baseSelf = new Float64Array(isDiff ? functions : 0);
+  const closeAt = new Int32Array(down.maxDepth + 1), openFunc = new Int32Array(down.maxDepth + 1);
   let open = 0;
   for (let i = 1; i < down.size; i++) {
     while (open > 0 && closeAt[open - 1] <= i) nested[openFunc[--open]]--;
-    const f = down.func[i];
-    let row = rows[f];
-    if (!row) list.push((rows[f] = row = { func: f, self: 0, total: 0, base: 0, baseSelf: 0, calls: 0 }));
-    row.self += down.self[i];
-    if (isDiff) row.baseSelf += down.baseSelf[i];
-    if (nested[f]++ === 0) {
-      row.total += down.total[i];
-      if (isDiff) row.base += down.base[i];
-    }
-    row.calls++;
+    const f = down.func[i], isOutermost = nested[f]++ === 0;
+    self[f] += down.self[i];
+    if (isOutermost) total[f] += down.total[i];
+    if (isDiff) baseSelf[f] += down.baseSelf[i];
+    if (isDiff && isOutermost) base[f] += down.base[i];
+    calls[f]++;
     closeAt[open] = down.end[i];
     openFunc[open++] = f;
   }
-  return list;
+  const rows: FuncRow[] = [];
+  for (let f = 0; f < functions; f++)
+    if (calls[f] > 0) rows.push({ func: f, self: self[f], total: total[f], base: isDiff ? base[f] : 0, baseSelf: isDiff ? baseSelf[f] : 0, calls: calls[f] });
+  return rows;
 }
 
 // All nodes of the tree that a search finds, and what they weigh together: nested matches count once.

@@ -27,7 +27,7 @@ export class TreeBuilder {
   private self: Float64Array;
   private baseSelf: Float64Array;
   private inlined: Uint8Array;
-  private readonly pairs: PairTable;
+  private pairs?: PairTable;  // unless every node is appended
 
   // expected: about how many nodes there will be.
   constructor(expected = 1024) {
@@ -37,22 +37,26 @@ export class TreeBuilder {
     this.self = new Float64Array(room);
     this.baseSelf = new Float64Array(room);
     this.inlined = new Uint8Array(room);
-    this.pairs = new PairTable(room);
     this.func[0] = this.parent[0] = -1;
   }
 
   child(parent: number, func: number, inlined: number): number {
-    const fresh = this.count, row = this.pairs.findOrAdd(parent, func, fresh);
-    if (row === fresh) {
-      if (fresh === this.func.length) this.grow();
-      this.func[fresh] = func;
-      this.parent[fresh] = parent;
-      this.inlined[fresh] = inlined;
-      this.count++;
-    } else if (inlined === 0) {
-      this.inlined[row] = 0;
-    }
+    this.pairs ??= new PairTable(this.func.length);
+    const row = this.pairs.findOrAdd(parent, func, this.count);
+    if (row === this.count) this.append(parent, func, inlined);
+    else if (inlined === 0) this.inlined[row] = 0;
     return row;
+  }
+
+  // A child of a parent that has none of this function.
+  append(parent: number, func: number, inlined: number): number {
+    const fresh = this.count;
+    if (fresh === this.func.length) this.grow();
+    this.func[fresh] = func;
+    this.parent[fresh] = parent;
+    this.inlined[fresh] = inlined;
+    this.count++;
+    return fresh;
   }
 
   private grow() {

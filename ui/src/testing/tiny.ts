@@ -16,7 +16,7 @@ export function tiny(lines: string[], options: TinyOptions = {}): Profile {
       if (id === undefined) {
         ids.set(name, (id = funcs.length));
         const place = options.places ? options.places[name] ?? {} : { file: `${name}.cc`, path: "/bin/app" }, path = place.path ?? "";
-        funcs.push({ name, systemName: name, file: place.file ?? "", module: path.slice(path.lastIndexOf("/") + 1), path, line: 1, kind: 0, named: true });
+        funcs.push({ name, systemName: name, file: place.file ?? "", module: path.slice(path.lastIndexOf("/") + 1), path, line: 1, kind: name.startsWith("[") ? 4 : 0, named: true });
       }
       const key = `${node};${part}`, known = children.get(key);
       if (known !== undefined) { node = known; continue; }
@@ -27,7 +27,7 @@ export function tiny(lines: string[], options: TinyOptions = {}): Profile {
     self[node] += Number(text.slice(at + 1));
     ends.push(node);
   }
-  const tree: BaseTree = { size: func.length, func: Int32Array.from(func), parent: Int32Array.from(parent), line: Uint32Array.from(line), inlined: new Uint8Array(func.length) };
+  const tree: BaseTree = { size: func.length, func: Int32Array.from(func), parent: Int32Array.from(parent), line: Uint32Array.from(line), inlined: new Uint8Array(func.length), isFolded: line.every((l) => l === 0) };
   const r = options.rows ?? [], rows: Rows = {
     size: r.length, node: Uint32Array.from(r, (x) => ends[x.line]), thread: Int32Array.from(r, (x) => x.thread), metric: new Uint32Array(r.length),
     labels: new Int32Array(r.length).fill(-1), value: Float64Array.from(r, (x) => x.value), wall: new Float64Array(r.length), isSample: new Uint32Array(r.length).fill(1), time: Float64Array.from(r, (x) => x.time),
