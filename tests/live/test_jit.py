@@ -14,8 +14,8 @@ function hot_inner(n) { let sum = 0; for (let i = 0; i < n; i++) sum = (sum + i 
 function late_inner(n) { let sum = 1; for (let i = 1; i < n; i++) sum = (sum * 3 + i) % 999983; return sum; }
 function cpu() { const used = process.cpuUsage(); return (used.user + used.system) / 1000; }
 let total = 0;
-for (const start = cpu(); cpu() - start < 1500;) total += hot_inner(200000);
-for (const start = cpu(); cpu() - start < 1500;) total += late_inner(200000);
+for (const start = cpu(); cpu() - start < 700;) total += hot_inner(200000);
+for (const start = cpu(); cpu() - start < 700;) total += late_inner(200000);
 console.log(total);
 """
 
@@ -31,11 +31,11 @@ class Jit(harness.Live):
     def check(self, *options, command):
         for backend in ("perf", "bpf"):
             with self.subTest(backend=backend, command=command):
-                self.record(command, "--backend", backend, "--no-kernel", *options)
+                self.record(command, "--backend", backend, "--no-kernel", *options, timeout=180)
                 folded = self.folded()
                 for name in ("hot_inner", "late_inner"):
                     share = folded.only(lambda frames: any(re.search(rf"\b{name}\b.*_\[j\]$", frame) for frame in frames)).total / folded.total
-                    self.assertGreater(share, 0.2, f"{name}: {sorted({frames[-1] for frames, _ in folded.stacks})[:40]}")
+                    self.assertGreater(share, 0.15, f"{name}: {sorted({frames[-1] for frames, _ in folded.stacks})[:40]}")
 
     def test_a_perf_map(self):
         self.check(command=[self.node, "--perf-basic-prof", self.path("work.js")])
