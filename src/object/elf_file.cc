@@ -93,6 +93,9 @@ struct ElfFile::Impl {
       : source(std::move(s)), headers(std::move(h)), cache(headers.sections.size()) {}
 
   Result<std::span<const std::byte>> data(const Section& section);
+  Result<void> check_range(const Section& section, const std::string& name) const;
+  bool is_plain(const Section& section) const;
+  Result<void> append_plain(const Section& section, std::vector<std::byte>* into) const;
   Result<std::span<const std::byte>> raw(const Section& section, Buffer* into) const;
   Result<std::span<const std::byte>> content(const Section& section, Buffer* into) const;
   void find_build_id();
@@ -109,14 +112,32 @@ struct ElfFile::Impl {
   bool is_foreign = false;
 };
 
-// The section's bytes as stored: a view of the memory image, or read into the buffer.
-Result<std::span<const std::byte>> ElfFile::Impl::raw(const Section& section, Buffer* into) const {
-  std::string name = source.name() + ": " + section.name;
+Result<void> ElfFile::Impl::check_range(const Section& section, const std::string& name) const {
   uint64_t limit = is_debug_name(section.name) ? kMaxDebugSectionBytes : kMaxSectionBytes;
   if (!source.contains(section.file_offset, section.size))
     return fail(fmt::format("{}: lies outside the file ({} bytes at {}, the file has {})", name, section.size,
                             section.file_offset, source.size()));
   if (section.size > limit) return fail(fmt::format("{}: {} bytes are over the limit of {}", name, section.size, limit), EFBIG);
+  return {};
+}
+
+// In a file, and stored as it is: it can be read to where it belongs.
+bool ElfFile::Impl::is_plain(const Section& section) const {
+  const bool has_bytes = section.type != SHT_NOBITS && section.type != SHT_NULL && section.size != 0;
+  return has_bytes && !source.in_memory() && !(section.flags & SHF_COMPRESSED) && !section.name.starts_with(".zdebug_");
+}
+
+Result<void> ElfFile::Impl::append_plain(const Section& section, std::vector<std::byte>* into) const {
+  TRY(check_range(section, source.name() + ": " + section.name));
+  const size_t before = into->size();
+  into->resize(before + section.size);
+  return source.read(section.file_offset, std::span(*into).subspan(before));
+}
+
+// The section's bytes as stored: a view of the memory image, or read into the buffer.
+Result<std::span<const std::byte>> ElfFile::Impl::raw(const Section& section, Buffer* into) const {
+  std::string name = source.name() + ": " + section.name;
+  TRY(check_range(section, name));
   if (source.in_memory()) return source.memory().subspan(section.file_offset, section.size);
   if (!into->resize(section.size)) return fail(name + ": out of memory", ENOMEM);
   TRY(source.read(section.file_offset, into->span()));
@@ -280,6 +301,7 @@ Result<void> ElfFile::append_section_data(const Section& section, std::vector<st
   CPROF_CHECK(section.index < impl_->cache.size());
   Buffer buffer;
   const Impl::CachedSection& cached = impl_->cache[section.index];
+  if (!cached.loaded && impl_->is_plain(section)) return impl_->append_plain(section, into);
   auto bytes = cached.loaded ? cached.bytes.span() : TRY(impl_->content(section, &buffer));
   into->insert(into->end(), bytes.begin(), bytes.end());
   return {};

@@ -229,9 +229,13 @@ LabelSetId ProfileBuilder::recent_label_set(std::span<const Label> labels) {
   constexpr size_t kRecent = 4096;
   if (labels.empty()) return {};
   recent_label_sets_.resize(kRecent);
-  LabelSetId& slot = recent_label_sets_[hash_labels(labels) % kRecent];
-  if (!slot.valid() || !is_label_set(slot.value, labels)) slot = LabelSetId(add_label_set(labels));
-  return slot;
+  const uint64_t hash = hash_labels(labels);
+  auto& [known_hash, id] = recent_label_sets_[hash % kRecent];
+  if (!id.valid() || known_hash != hash || !is_label_set(id.value, labels)) {
+    known_hash = hash;
+    id = LabelSetId(add_label_set(labels));
+  }
+  return id;
 }
 
 void ProfileBuilder::add_aggregate(const Aggregate& aggregate) {

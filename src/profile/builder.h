@@ -67,7 +67,7 @@ class ProfileBuilder {
   Profile profile_;
   RowIndex mappings_, functions_, locations_, named_locations_, label_sets_, aggregates_, stacks_;
   ChildIndex sites_;
-  std::vector<LabelSetId> recent_label_sets_;  // by hash
+  std::vector<std::pair<uint64_t, LabelSetId>> recent_label_sets_;  // the hash of each, at its place by it
   std::vector<LocationId> named_;       // those that take() gives an address
   std::vector<LocationId> last_stack_;  // the newest of stacks_, root first,
   std::vector<CallSiteId> last_sites_;  // and its sites

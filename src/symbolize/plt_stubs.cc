@@ -69,6 +69,8 @@ std::vector<PltStub> find_plt_stubs(object::ElfFile& file) {
   std::vector<PltStub> stubs;
   Slots slots;
   for (const char* name : {".rela.plt", ".rela.dyn"}) {
+    // The second is megabytes in a big library, and only .plt.got's slots are among them.
+    if (name == std::string_view(".rela.dyn") && !file.find_section(".plt.got")) continue;
     if (auto relocations = file.section_data(name)) add_slots(*relocations, slots);
   }
   if (slots.empty()) return stubs;

@@ -22,14 +22,15 @@ uint64_t section_address(const object::ElfFile& file, std::string_view name) {
 bool add_section(object::ElfFile& file, std::string_view name, bool is_eh_frame, std::vector<CfiSource>& sources) {
   const object::Section* section = file.find_section(name);
   if (!section) return false;
-  auto bytes = file.section_data(*section);
-  if (!bytes || bytes->empty() || bytes->size() >= FdeRange::kMaxSectionBytes) return false;
-  CfiSource& source = sources.emplace_back();
-  source.bytes.assign(bytes->begin(), bytes->end());
+  auto size = file.section_data_size(*section);
+  if (!size || *size == 0 || *size >= FdeRange::kMaxSectionBytes) return false;
+  CfiSource source;
+  if (!file.append_section_data(*section, &source.bytes) || source.bytes.empty()) return false;
   source.is_eh_frame = is_eh_frame;
   source.svma = is_eh_frame ? section->vaddr : 0;
   source.text_svma = section_address(file, ".text");
   source.data_svma = section_address(file, ".got");
+  sources.push_back(std::move(source));
   return true;
 }
 
