@@ -43,9 +43,11 @@ rootfs=${CPROF_ROOTFS:-$work/rootfs.tar}
 [ -s "$rootfs" ] || mmdebstrap --quiet --variant=minbase bookworm "$rootfs"
 mkdir "$work/root"
 tar --extract --file "$rootfs" --directory "$work/root"
-# Not the documents: dpkg of a minimal root may be told to leave them out, which would hide what the package leaves.
 cp "$deb" "$work/root/cprof.deb"
-in_root() { chroot "$work/root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"; }
+cp /etc/resolv.conf "$work/root/etc/resolv.conf"
+# In a mount namespace, whose /proc vanishes with it.
+in_root() { unshare --mount --propagation private bash -euc 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' \
+  "$work/root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"; }
 contents() { (cd "$work/root" && find . -path ./proc -prune -o -path ./var/lib/dpkg -prune -o -path ./var/lib/apt -prune -o \
   -path ./var/cache -prune -o -path ./var/log -prune -o -print | sort); }
 
@@ -60,6 +62,9 @@ printf 'app;main;work 3\n' >"$work/root/in.folded"
 in_root cprof report --top /in.folded | grep -q work || fail "the installed program reports nothing"
 rm "$work/root/in.folded"
 in_root dpkg --verify cprof || fail "dpkg --verify"
+for command in $(in_root cprof --help | sed -n 's/^  \([a-z]\+\) .*/\1/p'); do
+  [ -s "$work/root/usr/share/man/man1/cprof-$command.1.gz" ] || fail "no man page cprof-$command(1)"
+done
 in_root bash -c 'source /usr/share/bash-completion/completions/cprof; COMP_WORDS=(cprof conv) COMP_CWORD=1; _cprof; [ "${COMPREPLY[0]}" = convert ]' ||
   fail "the installed completion does not complete"
 in_root apt-get purge -y -qq cprof >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "apt-get purge"; }
