@@ -22,7 +22,7 @@ uint64_t now_ns() {
 }
 
 struct ThreadStats {
-  uint64_t outs = 0, ins = 0, preempted = 0, with_stack = 0, complete = 0, woken = 0, woken_by_thread = 0, off_ns = 0, runnable_ns = 0;
+  uint64_t outs = 0, ins = 0, preempted = 0, with_stack = 0, complete = 0, snapshots = 0, woken = 0, woken_by_thread = 0, off_ns = 0, runnable_ns = 0;
   uint64_t out_ns = 0;
   bool has_snapshot = false;  // which is the stack of the switch-out that follows
   std::set<int32_t> wakers;
@@ -48,10 +48,10 @@ class Stats : public event::EventSink {
                samples, weight, snapshots, ends.size(), counts, counted, undefined, disorder, kernel_frames, complete, walked);
     const char* separator = "";
     for (const auto& [tid, t] : threads) {
-      fmt::print("{}{{\"tid\": {}, \"outs\": {}, \"ins\": {}, \"preempted\": {}, \"with_stack\": {}, \"complete\": {}, \"woken\": {}, "
+      fmt::print("{}{{\"tid\": {}, \"outs\": {}, \"ins\": {}, \"preempted\": {}, \"with_stack\": {}, \"complete\": {}, \"snapshots\": {}, \"woken\": {}, "
                  "\"woken_by_thread\": {}, \"off_ns\": {}, \"runnable_ns\": {}, \"wakers\": [{}]}}",
-                 separator, tid, t.outs, t.ins, t.preempted, t.with_stack, t.complete, t.woken, t.woken_by_thread, t.off_ns, t.runnable_ns,
-                 fmt::join(t.wakers, ", "));
+                 separator, tid, t.outs, t.ins, t.preempted, t.with_stack, t.complete, t.snapshots, t.woken, t.woken_by_thread, t.off_ns,
+                 t.runnable_ns, fmt::join(t.wakers, ", "));
       separator = ", ";
     }
     fmt::print("]");
@@ -95,6 +95,7 @@ class Stats : public event::EventSink {
     t.outs++;
     t.preempted += out.preempted;
     t.with_stack += out.stack_id != 0 || t.has_snapshot;
+    t.snapshots += t.has_snapshot;
     t.has_snapshot = false;
     t.complete += out.stack_id && is_complete(out.stack_id);
     t.out_ns = out.time_ns;

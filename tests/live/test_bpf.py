@@ -284,7 +284,9 @@ class Events(Bpf):
         self.assertGreaterEqual(thread["woken"], 50)
         self.assertGreater(thread["off_ns"], 0.95e9)
         self.assertEqual(thread["with_stack"], thread["outs"])
-        self.assertGreaterEqual(thread["complete"], 0.8 * thread["outs"])
+        # By snapshots as long as the interpreter's tables are being made, which takes a busy machine many of its waits.
+        self.assertGreaterEqual(thread["complete"] + thread["snapshots"], 0.95 * thread["outs"])
+        self.assertGreaterEqual(thread["complete"], 0.4 * thread["outs"])
         self.assertEqual(stats["disorder"], 0)
         self.assertEqual(stats["undefined"], 0)
 
