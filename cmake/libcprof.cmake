@@ -21,4 +21,9 @@ target_link_libraries(libcprof PRIVATE cprof_embed)
 set_property(TARGET libcprof PROPERTY LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,cprof_embed,cprof_collect_inproc")
 # Never unloaded: threads hold addresses of its handler and of their exit hooks.
 target_link_options(libcprof PRIVATE -static-libstdc++ -static-libgcc -Wl,--version-script=${CMAKE_BINARY_DIR}/libcprof.map
-  -Wl,--exclude-libs,ALL -Wl,-z,nodelete -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,--as-needed)
+  -Wl,-z,nodelete -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,--as-needed)
+
+# Modules that the program and the library share are compiled once, as the compiler does by default (-fPIE on today's
+# distributions). These few files name variables of libc, which in a shared object takes -fPIC.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/base/result.cc ${CMAKE_SOURCE_DIR}/src/base/fmt_instance.cc
+  TARGET_DIRECTORY cprof_base PROPERTIES COMPILE_OPTIONS -fPIC SKIP_PRECOMPILE_HEADERS ON)

@@ -98,7 +98,7 @@ void rate(char** arguments) {
   for (int n = 0; n < count; n++)
     threads.emplace_back([&] {
       const double before = thread_cpu_seconds();
-      while (thread_cpu_seconds() - before < seconds) worker_one(20'000);
+      while (thread_cpu_seconds() - before < seconds) worker_one(1'000'000);
       const double used = thread_cpu_seconds() - before;
       for (double seen = cpu; !cpu.compare_exchange_weak(seen, seen + used);) {
       }
@@ -178,9 +178,12 @@ NOINLINE void baz() {
   CPROF_SCOPE("baz");
   usleep(2000);
 }
+NOINLINE void foo_or_back() {
+  if (setjmp(place) == 0) foo();
+}
 NOINLINE void jump_back() {
   CPROF_SCOPE("main");
-  if (setjmp(place) == 0) foo();
+  foo_or_back();
   usleep(20'000);
   baz();
 }
@@ -480,7 +483,8 @@ void bad_stack(char**) {
   sigset_t mask;
   pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   for (int signal = 1; signal < 32; signal++) expect(sigismember(&mask, signal) == 0, "a signal is blocked that was not");
-  if (sigsetjmp(after_fault, 1) == 0) *reinterpret_cast<volatile char*>(8) = 1;
+  char* const nowhere = static_cast<char*>(mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (sigsetjmp(after_fault, 1) == 0) *static_cast<volatile char*>(nowhere) = 1;
   expect(own_faults == 1, "the program's own fault handler did not run");
   stop();
 }
