@@ -99,7 +99,7 @@ extern CPROF_API_ int cprof_uses_tsc_;
 extern CPROF_API_ __thread struct cprof_thread *cprof_thread_ __attribute__((tls_model("initial-exec")));
 
 CPROF_API_ uint64_t cprof_ticks_by_call_(void);
-CPROF_API_ uint32_t cprof_begin_first_(struct cprof_site *site);
+CPROF_API_ uint32_t cprof_begin_first_(struct cprof_site *site, uintptr_t sp);
 CPROF_API_ uint32_t cprof_begin_unusual_(struct cprof_thread *thread, uint32_t id, uintptr_t sp);
 CPROF_API_ void cprof_end_unusual_(uint32_t scope);
 CPROF_API_ int cprof_make_room_(struct cprof_thread *thread);
@@ -144,9 +144,8 @@ static inline __attribute__((always_inline)) void cprof_put_(struct cprof_thread
   __atomic_store_n(&thread->head, head + 1, __ATOMIC_RELEASE);
 }
 
-static inline __attribute__((always_inline)) uint32_t cprof_push_(struct cprof_thread *thread, uint32_t id) {
+static inline __attribute__((always_inline)) uint32_t cprof_push_(struct cprof_thread *thread, uint32_t id, uintptr_t sp) {
   uint32_t depth = thread->depth;
-  uintptr_t sp = cprof_sp_();
   struct cprof_open_scope *open;
   if (__builtin_expect(depth >= thread->max_depth, 0)) return cprof_begin_unusual_(thread, id, sp);
   open = thread->open + depth;
@@ -163,8 +162,8 @@ static inline __attribute__((always_inline)) uint32_t cprof_begin_(struct cprof_
   uint32_t id;
   if (!__atomic_load_n(&cprof_enabled_, __ATOMIC_RELAXED)) return CPROF_NO_SCOPE_;
   id = __atomic_load_n(&site->id, __ATOMIC_RELAXED);
-  if (__builtin_expect(!id || !cprof_thread_, 0)) return cprof_begin_first_(site);
-  return cprof_push_(cprof_thread_, id);
+  if (__builtin_expect(!id || !cprof_thread_, 0)) return cprof_begin_first_(site, cprof_sp_());
+  return cprof_push_(cprof_thread_, id, cprof_sp_());
 }
 
 static inline __attribute__((always_inline)) void cprof_end_(const uint32_t *scope) {

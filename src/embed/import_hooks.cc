@@ -10,11 +10,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
+#include <mutex>
 #include <span>
 
 #include "embed/library.h"
 #include "embed/scopes.h"
+#include "object/process_files.h"
 
 namespace cprof::embed {
 namespace {
@@ -150,7 +152,7 @@ bool is_import_slot(uint32_t type) {
 #endif
 }
 
-bool is_read_only(const dl_phdr_info& info, uintptr_t slot) {
+bool is_made_read_only(const dl_phdr_info& info, uintptr_t slot) {
   for (const ElfW(Phdr)& header : std::span(info.dlpi_phdr, info.dlpi_phnum)) {
     const uintptr_t start = info.dlpi_addr + header.p_vaddr;
     if (header.p_type == PT_GNU_RELRO && slot >= start && slot < start + header.p_memsz) return true;
@@ -158,12 +160,22 @@ bool is_read_only(const dl_phdr_info& info, uintptr_t slot) {
   return false;
 }
 
+bool is_read_only_now(uintptr_t slot) {
+  auto maps = object::read_maps(getpid());
+  if (!maps) return false;
+  return std::ranges::any_of(*maps, [&](const object::MapsEntry& entry) {
+    return slot >= entry.start && slot < entry.end && !entry.writable;
+  });
+}
+
+// A file that another thread is loading is listed before it is relocated, and its pages are still written to then: only what
+// was read-only before is made so again.
 void put(const dl_phdr_info& info, uintptr_t slot, void* replacement) {
   auto* place = reinterpret_cast<void**>(slot);
   if (__atomic_load_n(place, __ATOMIC_RELAXED) == replacement) return;
   const uintptr_t page_size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), page = slot & ~(page_size - 1);
-  const bool was_read_only = is_read_only(info, slot);
-  if (was_read_only && mprotect(reinterpret_cast<void*>(page), page_size, PROT_READ | PROT_WRITE) != 0) return;
+  const bool is_protected = is_made_read_only(info, slot), was_read_only = is_protected && is_read_only_now(slot);
+  if (is_protected && mprotect(reinterpret_cast<void*>(page), page_size, PROT_READ | PROT_WRITE) != 0) return;
   __atomic_store_n(place, replacement, __ATOMIC_RELEASE);
   if (was_read_only) mprotect(reinterpret_cast<void*>(page), page_size, PROT_READ);
 }
@@ -205,6 +217,8 @@ int hook_file(dl_phdr_info* info, size_t, void*) {
 }  // namespace
 
 void hook_imports() {
+  static std::mutex one_at_a_time;
+  std::lock_guard lock(one_at_a_time);
   for (const Hook& hook : kHooks)
     if (!*hook.real) *hook.real = dlsym(RTLD_DEFAULT, hook.name);
   // The loader's lock is held: no file is unmapped meanwhile.

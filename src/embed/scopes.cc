@@ -125,10 +125,10 @@ uint32_t cprof_begin_unusual_(cprof_thread* thread, uint32_t id, uintptr_t sp) {
   return CPROF_NO_SCOPE_;
 }
 
-uint32_t cprof_begin_first_(cprof_site* site) {
+uint32_t cprof_begin_first_(cprof_site* site, uintptr_t sp) {
   const uint32_t id = id_of(site);
   cprof_thread* thread = thread_with_ring();
-  return thread ? cprof_push_(thread, id) : CPROF_NO_SCOPE_;
+  return thread ? cprof_push_(thread, id, sp) : CPROF_NO_SCOPE_;
 }
 
 void cprof_end_unusual_(uint32_t scope) {
@@ -147,7 +147,9 @@ void cprof_point_first_(cprof_site* site, uint32_t kind, uint64_t value) {
 uint32_t cprof_scope_begin(const char* name) {
   if (!is_enabled() || !name) return CPROF_NO_SCOPE_;
   cprof_thread* thread = thread_with_ring();
-  return thread ? cprof_push_(thread, id_of_text(*ThreadState::of(thread), name)) : CPROF_NO_SCOPE_;
+  // The caller's stack pointer: the scope is the caller's.
+  const auto sp = reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa());
+  return thread ? cprof_push_(thread, id_of_text(*ThreadState::of(thread), name), sp) : CPROF_NO_SCOPE_;
 }
 
 void cprof_scope_end(uint32_t scope) { cprof_end_(&scope); }
