@@ -78,7 +78,7 @@ Result<void> Library::stop_locked() {
   Result<void> result = session_->stop();
   tell(session_->summary());
   if (!result) tell(result.error().message);
-  sessions_++;
+  sessions_ += !session_->options().outputs.empty();  // those that wrote files
   has_session_ = false;
   session_.reset();
   return result;

@@ -233,7 +233,7 @@ OwnCost Session::own_cost() {
   for (uint32_t n = 0; n < inproc::kCostBuckets && total; n++) {
     const uint64_t before = below;
     below += buckets[n];
-    const uint64_t upper = in_ns(uint64_t{2} << n);
+    const uint64_t upper = in_ns(n < 8 ? 4 : uint64_t{n % 4 + 5} << (n / 4 - 2));
     if (before * 2 < total && below * 2 >= total) cost.handler_p50_ns = upper;
     if (before * 100 < total * 99 && below * 100 >= total * 99) cost.handler_p99_ns = upper;
   }

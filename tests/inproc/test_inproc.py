@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """libcprof inside programs: what they record is read back with cprof and compared with what they did.
 
-verifies: see the comments at the cases. Run by ctest as: test_inproc.py CASE. Shares and counts only, never absolute speed.
+Which promises: see the comments at the cases. Run by ctest as: test_inproc.py CASE. Shares and counts only, never absolute speed.
 """
 import json
 import os
@@ -181,6 +181,7 @@ def test_everything(folder):
     expect(inside[0]["n"] > samples * 0.9, f"{inside[0]['n']} of {samples} samples lie in a scope: two clocks?")
 
 
+# verifies: B10
 def test_fibers(folder):
     out = folder / "fibers.pftrace"
     case("fibers", out)
@@ -237,6 +238,7 @@ def test_kept(folder):
     case("kept")
 
 
+# verifies: B7
 def test_window(folder):
     out = folder / "window.folded"
     run(PLAIN, 2, env=preload(f"out={out},freq=1000,window=100ms/500ms"))
@@ -301,6 +303,39 @@ def test_killed(folder):
     program.wait()
     expect(part.exists(), "no report was written")
     run(PROGRAM, "report", part)
+
+
+# verifies: B13
+def test_package(folder):
+    build, prefix = Path(os.environ["CPROF_BUILD"]), folder / "prefix"
+    run("cmake", "--install", build, "--component", "libcprof", "--prefix", prefix)
+    examples = Path(INCLUDE).parent / "examples"
+    project = folder / "project"
+    project.mkdir()
+    for name in ("hello.c", "server.cc"):
+        shutil.copy(examples / name, project)
+    (project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(user C CXX)\nfind_package(cprof 0.1 REQUIRED)\nfind_package(Threads)\n"
+        "add_executable(hello hello.c)\ntarget_link_libraries(hello cprof::cprof)\n"
+        "add_executable(server server.cc)\ntarget_link_libraries(server cprof::static Threads::Threads)\n")
+    run("cmake", "-S", project, "-B", folder / "made", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
+    run("cmake", "--build", folder / "made")
+    run(folder / "made" / "hello", cwd=folder)
+    names = {row["name"] for row in sql(folder / "hello.pftrace", "select distinct name from slice where category = 'scope'")}
+    expect(names == {"round", "integrate"}, f"hello's scopes: {names}")
+    run(folder / "made" / "server", cwd=folder)
+    names = {row["name"] for row in sql(folder / "server.pftrace", "select distinct name from slice where category = 'scope'")}
+    expect({"wait for a request", "parse", "respond", "request of size 3"} <= names, f"server's scopes: {names}")
+    # The static library hides what it holds.
+    defined = run("nm", "--format=posix", "--defined-only", "--extern-only", prefix / "lib" / "x86_64-linux-gnu" / "libcprof.a"
+                  if (prefix / "lib" / "x86_64-linux-gnu").exists() else prefix / "lib" / "libcprof.a").stdout
+    strangers = [line.split()[0] for line in defined.splitlines() if len(line.split()) > 2 and not line.startswith("cprof_")]
+    expect(not strangers, f"global in libcprof.a: {strangers[:5]}")
+    description = next(prefix.rglob("cprof.pc"))
+    if shutil.which("pkg-config"):
+        flags = run("pkg-config", "--cflags", "--libs", "cprof", env={**os.environ, "PKG_CONFIG_PATH": description.parent}).stdout.split()
+        flags = [flag.replace("/usr/local", str(prefix)) for flag in flags]
+        run("cc", "-O2", project / "hello.c", "-o", folder / "by_pkg_config", *flags)
 
 
 def test_soak(folder):

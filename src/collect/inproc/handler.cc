@@ -66,7 +66,7 @@ void capture(ThreadState& thread, const ucontext_t& context, const ModuleList& m
   StackReader reader(ranges, sizeof ranges / sizeof ranges[0], &thread.pages,
                      handler_setting.process_id.load(std::memory_order_relaxed));
   FrameSink sink{&ring, limit, 0};
-  header.end = walk_stack({&modules, &machine(), ranges[1]}, registers, reader, sink);
+  header.end = walk_stack({&modules, &machine(), &thread.rules, ranges[1]}, registers, reader, sink);
   header.generation = modules.generation;
   header.frame_count = static_cast<uint16_t>(sink.count);
   header.track = static_cast<uint32_t>(thread.scopes.track >> 44);
@@ -76,7 +76,8 @@ void capture(ThreadState& thread, const ucontext_t& context, const ModuleList& m
 
 // Single writer each: the thread's own handler, which does not interrupt itself.
 void note_cost(ThreadState& thread, uint64_t ticks) {
-  const uint32_t bucket = ticks ? 63u - static_cast<uint32_t>(__builtin_clzll(ticks)) : 0;
+  const uint32_t power = ticks > 4 ? 63u - static_cast<uint32_t>(__builtin_clzll(ticks)) : 2;
+  const uint32_t bucket = power * 4 + (static_cast<uint32_t>(ticks >> (power - 2)) & 3);
   std::atomic<uint32_t>& count = thread.cost[bucket < kCostBuckets ? bucket : kCostBuckets - 1];
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   thread.cost_ticks.store(thread.cost_ticks.load(std::memory_order_relaxed) + ticks, std::memory_order_relaxed);

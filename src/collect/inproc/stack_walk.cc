@@ -20,12 +20,12 @@ class Walker {
     load_frame();
     for (;;) {
       if (frame_.pc == 0 && sink_.count) return WalkEnd::kRoot;
-      const Module* module = module_at(frame_.pc - !frame_.exact);
-      if (!module && sink_.count) return frame_.pc < kNullPage ? WalkEnd::kRoot : WalkEnd::kNoModule;
+      const cp_rule* rule = lookup(frame_.pc - !frame_.exact);
+      if (!rule && sink_.count) return frame_.pc < kNullPage ? WalkEnd::kRoot : WalkEnd::kNoModule;
       if (sink_.count >= sink_.limit) return WalkEnd::kMaxDepth;
       sink_.put(frame_.pc | (frame_.exact ? kExactPc : 0));
-      if (!module) return WalkEnd::kNoModule;
-      if (step(rule_at(module, frame_.pc - !frame_.exact)) == Step::kStopped) return end_;
+      if (!rule) return WalkEnd::kNoModule;
+      if (step(*rule) == Step::kStopped) return end_;
       if (left_fiber()) return WalkEnd::kRoot;
     }
   }
@@ -38,6 +38,18 @@ class Walker {
     return found;
   }
 
+  // Null: no code is known there.
+  const cp_rule* lookup(uint64_t pc) {
+    RuleCache::Entry& entry = input_.cache->of(pc);
+    if (entry.pc == pc) return &entry.rule;
+    const Module* module = module_at(pc);
+    if (!module) return nullptr;
+    const cp_rule* found = rule_at(module, pc);
+    entry.pc = pc;
+    entry.rule = found ? *found : cp_rule{};
+    return &entry.rule;
+  }
+
   // Null: nothing is known. In sigreturn the pc is behind the trampoline's last instruction, where its rows have ended.
   static const cp_rule* rule_at(const Module* module, uint64_t pc) {
     if (!module->table) return nullptr;
@@ -47,12 +59,12 @@ class Walker {
     return before && before->cfa_kind == CP_CFA_SIGNAL ? before : known;
   }
 
-  Step step(const cp_rule* rule) {
-    if (!rule || rule->cfa_kind == CP_CFA_NONE) return gap_step();
-    if (rule->cfa_kind == CP_CFA_SIGNAL) return signal_step();
+  Step step(const cp_rule& rule) {
+    if (rule.cfa_kind == CP_CFA_NONE) return gap_step();
+    if (rule.cfa_kind == CP_CFA_SIGNAL) return signal_step();
     frame_.registers = frame_.exact ? registers_.value : nullptr;
     frame_.valid = frame_.exact ? ~uint64_t{0} >> (64 - machine_.register_count) : 0;
-    switch (cp_step_inline(&machine_, rule, &frame_, StackReader::read_word, &reader_)) {
+    switch (cp_step_inline(&machine_, &rule, &frame_, StackReader::read_word, &reader_)) {
       case CP_OK: return Step::kGoOn;
       case CP_STOPPED: return stop(WalkEnd::kRoot);
       case CP_NO_PROGRESS: return stop(WalkEnd::kNoProgress);
@@ -140,6 +152,7 @@ class Walker {
 }  // namespace
 
 WalkEnd walk_stack(const WalkInput& input, Registers& registers, StackReader& reader, FrameSink& sink) {
+  input.cache->begin(input.modules->generation);
   return Walker(input, registers, reader, sink).walk();
 }
 

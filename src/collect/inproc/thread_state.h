@@ -9,12 +9,14 @@
 
 #include "collect/inproc/sample_ring.h"
 #include "collect/inproc/stack_reader.h"
+#include "collect/inproc/stack_walk.h"
 
 namespace cprof::inproc {
 
 enum class Interrupt : uint8_t { kNone, kPerf, kCpuTimer, kWallTimer };
 
-inline constexpr uint32_t kCostBuckets = 32;
+// Of the handler's ticks: four buckets to each power of two.
+inline constexpr uint32_t kCostBuckets = 128;
 
 // A name that is known at run time only, with its number.
 struct RecentName {
@@ -30,7 +32,7 @@ struct ThreadState {
   SampleRing samples;
   std::atomic<uint64_t> handler_epoch{0};   // 0: no handler runs here
   std::atomic<uint64_t> seen_sp{0}, seen_thread_pointer{0};  // of a sample whose stack has no known range
-  std::atomic<uint32_t> cost[kCostBuckets] = {};  // handler runs by log2 of their ticks
+  std::atomic<uint32_t> cost[kCostBuckets] = {};  // handler runs by their ticks
   std::atomic<uint64_t> cost_ticks{0};
 
   // Collector or the thread itself -> signal handler.
@@ -54,6 +56,7 @@ struct ThreadState {
 
   std::atomic<bool> has_ended{false};
   PageCopies pages;
+  RuleCache rules;
 
   static ThreadState* of(cprof_thread* thread) { return reinterpret_cast<ThreadState*>(thread); }
 };
