@@ -43,6 +43,9 @@ add_custom_command(OUTPUT ${libcprof_archive}
   COMMAND ${CMAKE_CXX_COMPILER} -r -nostdlib -o ${libcprof_object} -Wl,--force-group-allocation
     -Wl,--whole-archive $<TARGET_FILE:cprof_embed> $<TARGET_FILE:cprof_collect_inproc> -Wl,--no-whole-archive
     -Wl,--start-group ${libcprof_files} ${z_LIBRARY} ${zstd_LIBRARY} ${deflate_LIBRARY} ${lzma_LIBRARY} -Wl,--end-group
+  # Variables of inline functions are "unique" symbols, which cannot be made local: they get names of our own.
+  COMMAND sh -c "${CMAKE_NM} --format=posix ${libcprof_object} | awk '$2 == \"u\" { print $1, \"cprof_own_\" $1 }' > ${libcprof_object}.unique"
+  COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${libcprof_object}.unique ${libcprof_object}
   COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=cprof_* ${libcprof_object}
   COMMAND ${CMAKE_COMMAND} -E rm -f ${libcprof_archive}
   COMMAND ${CMAKE_AR} rcs ${libcprof_archive} ${libcprof_object}

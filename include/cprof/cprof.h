@@ -56,6 +56,10 @@ CPROF_API_ void cprof_fiber_leave(void);
 /* The fiber has ended: what it had open is closed, its id may be used again. */
 CPROF_API_ void cprof_fiber_end(uint64_t id);
 
+/* The calling thread is sampled at this rate until the matching end, which gets what begin gave. */
+CPROF_API_ uint32_t cprof_rate_begin(uint32_t hz);
+CPROF_API_ void cprof_rate_end(uint32_t before);
+
 /* For names that are known at run time only: copied, each distinct one once, 65,536 in all. */
 CPROF_API_ uint32_t cprof_scope_begin(const char *name);
 CPROF_API_ void cprof_scope_end(uint32_t scope);
@@ -193,6 +197,8 @@ static inline __attribute__((always_inline)) void cprof_point_(struct cprof_site
   cprof_put_(thread, cprof_ticks_(), value, id | (uint64_t)kind << 24 | (uint64_t)thread->depth << 32 | thread->track);
 }
 
+static inline void cprof_rate_end_(const uint32_t *before) { cprof_rate_end(*before); }
+
 static inline __attribute__((always_inline)) void cprof_count_(struct cprof_site *site, double value) {
   uint64_t bits;
   __builtin_memcpy(&bits, &value, sizeof bits);
@@ -211,6 +217,9 @@ static inline __attribute__((always_inline)) void cprof_count_(struct cprof_site
 #define CPROF_FUNCTION() CPROF_SCOPE_AT_(cprof_begin_(CPROF_SITE_(__func__)), __COUNTER__)
 #define CPROF_SCOPE_DYNAMIC(name) \
   CPROF_SCOPE_AT_((__atomic_load_n(&cprof_enabled_, __ATOMIC_RELAXED) ? cprof_scope_begin(name) : CPROF_NO_SCOPE_), __COUNTER__)
+/* A critical section that is sampled at a rate of its own, until the end of the block. */
+#define CPROF_SAMPLE_RATE(hz) \
+  __attribute__((cleanup(cprof_rate_end_), unused)) const uint32_t CPROF_JOIN_(cprof_rate_, __LINE__) = cprof_rate_begin(hz)
 #define CPROF_THREAD(name) cprof_thread_name(name)
 #define CPROF_COUNTER(name, value) cprof_count_(CPROF_SITE_(name), (double)(value))
 #define CPROF_MARK(name) cprof_point_(CPROF_SITE_(name), CPROF_KIND_MARK_, 0)
@@ -227,6 +236,8 @@ static inline void cprof_fiber_enter(uint64_t id, const char *name, const void *
 }
 static inline void cprof_fiber_leave(void) {}
 static inline void cprof_fiber_end(uint64_t id) { (void)id; }
+static inline uint32_t cprof_rate_begin(uint32_t hz) { (void)hz; return 0; }
+static inline void cprof_rate_end(uint32_t before) { (void)before; }
 static inline uint32_t cprof_scope_begin(const char *name) { (void)name; return 0; }
 static inline void cprof_scope_end(uint32_t scope) { (void)scope; }
 static inline void cprof_counter(const char *name, double value) { (void)name, (void)value; }
@@ -236,6 +247,7 @@ static inline void cprof_thread_name(const char *name) { (void)name; }
 #define CPROF_SCOPE(name) ((void)0)
 #define CPROF_FUNCTION() ((void)0)
 #define CPROF_SCOPE_DYNAMIC(name) ((void)0)
+#define CPROF_SAMPLE_RATE(hz) ((void)0)
 #define CPROF_THREAD(name) ((void)0)
 #define CPROF_COUNTER(name, value) ((void)0)
 #define CPROF_MARK(name) ((void)0)

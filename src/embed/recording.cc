@@ -51,6 +51,7 @@ bool Recording::drain_samples(LiveThread& thread, const ModuleTracker& modules) 
   inproc::SampleRing& ring = thread.state->samples;
   const uint64_t available = ring.available();
   size_t added = 0;
+  const uint64_t period = 1'000'000'000 / std::max(options_.frequency_hz, 1u);
   for (uint64_t taken = 0; taken < available;) {
     const auto header = inproc::SampleHeader::from_words(ring.peek(0), ring.peek(1), ring.peek(2));
     const uint64_t words = inproc::SampleHeader::kWords + header.frame_count;
@@ -66,7 +67,9 @@ bool Recording::drain_samples(LiveThread& thread, const ModuleTracker& modules) 
     taken += words;
     unknown_code_ |= header.end == inproc::WalkEnd::kNoModule || header.end == inproc::WalkEnd::kNoRule;
     counts_.samples++;
-    counts_.periods += 1 + header.missed;
+    // A scope with a rate of its own gives shorter spans; a late timer longer ones.
+    const uint32_t times = std::max(1u, static_cast<uint32_t>((header.span_ns + period / 2) / period));
+    counts_.periods += times;
     counts_.ends[static_cast<size_t>(header.end)]++;
     row_of(thread).samples++;
     if (!make_room(sizeof(StoredSample))) {
@@ -75,7 +78,7 @@ bool Recording::drain_samples(LiveThread& thread, const ModuleTracker& modules) 
       if (options_.overflow == Overflow::kDrop || samples_.size() <= added) continue;
       samples_.pop_front();
     }
-    samples_.push_back({header.ticks, 0, thread.row, intern_stack(scratch_), header.track, 1 + header.missed, header.end});
+    samples_.push_back({header.ticks, 0, thread.row, intern_stack(scratch_), header.track, header.span_ns, times, header.end});
     added++;
   }
   const uint64_t lost = ring.lost();
@@ -85,17 +88,17 @@ bool Recording::drain_samples(LiveThread& thread, const ModuleTracker& modules) 
   return available * 2 > ring.capacity();
 }
 
-// The CPU time since the last look belongs to the samples since then, in the measure of the periods that they stand for:
+// The CPU time since the last look belongs to the samples since then, in the measure of the time that they stand for:
 // ticks that were not delivered, and time in the kernel, are in the weights.
 void Recording::weigh(LiveThread& thread, size_t first_sample) {
-  uint64_t periods = 0;
-  for (size_t n = first_sample; n < samples_.size(); n++) periods += samples_[n].times;
+  uint64_t spans = 0;
+  for (size_t n = first_sample; n < samples_.size(); n++) spans += samples_[n].span_ns;
   if (thread.state->interrupt != inproc::Interrupt::kNone) thread.event_ns = std::max(thread.event_ns, inproc::event_ns(*thread.state));
   StoredThread& row = row_of(thread);
   const uint64_t total = thread.event_ns - std::min(thread.event_ns, thread.weighed_ns);
   const bool is_wall = options_.mode == Mode::kWall;
   row.cpu_ns += is_wall ? 0 : total;
-  if (!periods) {
+  if (!spans) {
     // Carried by the next samples; without any, it is told as a loss.
     row.cpu_ns -= is_wall ? 0 : total;
     if (thread.end_ticks && !is_wall) {
@@ -105,10 +108,10 @@ void Recording::weigh(LiveThread& thread, size_t first_sample) {
     }
     return;
   }
-  const uint64_t period = 1'000'000'000 / std::max(options_.frequency_hz, 1u);
   for (size_t n = first_sample; n < samples_.size(); n++) {
     StoredSample& sample = samples_[n];
-    sample.weight_ns = static_cast<int64_t>(is_wall ? sample.times * period : total * sample.times / periods);
+    const auto share = static_cast<unsigned __int128>(total) * sample.span_ns / spans;
+    sample.weight_ns = is_wall ? sample.span_ns : static_cast<int64_t>(share);
   }
   thread.weighed_ns = thread.event_ns;
 }

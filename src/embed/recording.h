@@ -34,7 +34,8 @@ struct StoredSample {
   uint64_t ticks = 0;
   int64_t weight_ns = 0;
   uint32_t thread = 0, stack = 0, track = 0;
-  uint32_t times = 1;        // periods that it stands for
+  uint32_t span_ns = 0;      // what it stands for by its timer
+  uint32_t times = 1;        // periods of the session's rate in that: more than one where a timer ticked late
   inproc::WalkEnd end = inproc::WalkEnd::kRoot;
 };
 

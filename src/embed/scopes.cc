@@ -172,6 +172,17 @@ void cprof_mark(const char* name) {
   cprof_put_(thread, cprof_ticks_(), 0, word_of(*thread, id, CPROF_KIND_MARK_));
 }
 
+uint32_t cprof_rate_begin(uint32_t hz) {
+  constexpr uint32_t kHighest = 100'000;
+  if (!hz || hz > kHighest || !Library::exists() || !Library::get().samples_threads()) return 0;
+  ThreadState* state = Library::get().attach(false);
+  return state ? Library::get().threads().set_period(*state, 1'000'000'000 / hz) : 0;
+}
+
+void cprof_rate_end(uint32_t before) {
+  if (before && cprof_thread_) Library::get().threads().set_period(*ThreadState::of(cprof_thread_), before);
+}
+
 void cprof_thread_name(const char* name) {
   if (!name || !Library::get().attach(false)) return;
   Library::get().threads().name_current(name);

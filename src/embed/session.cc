@@ -22,7 +22,7 @@ namespace cprof::embed {
 namespace {
 
 constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kScanNs = 20 * kMs, kCalibrationNs = 100 * kMs;
+constexpr uint64_t kScanNs = 20 * kMs, kCalibrationNs = 100 * kMs, kCheckNs = 500 * kMs;
 constexpr uint64_t kShortestWaitNs = 2 * kMs, kLongestWaitNs = 20 * kMs;
 
 uint64_t realtime_ns() {
@@ -32,7 +32,7 @@ uint64_t realtime_ns() {
 }
 
 // The signal that takes samples: its default action is to do nothing, debuggers pass it on, and hardly any program uses it.
-// Where one does, the next.
+// Where one does, the next. 0: all are taken.
 int choose_signal() {
   for (int signal : {SIGURG, SIGPROF, SIGSTKFLT}) {
     struct sigaction now = {};
@@ -40,7 +40,7 @@ int choose_signal() {
     if (now.sa_sigaction == inproc::on_sampling_signal) return signal;
     if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) return signal;
   }
-  return SIGURG;
+  return 0;
 }
 
 Result<int> install_handler() {
@@ -48,6 +48,7 @@ Result<int> install_handler() {
   struct sigaction now = {};
   if (installed && sigaction(installed, nullptr, &now) == 0 && now.sa_sigaction == inproc::on_sampling_signal) return installed;
   const int signal = choose_signal();
+  if (!signal) return fail("SIGURG, SIGPROF and SIGSTKFLT all have handlers of the program: no signal is left to sample with");
   struct sigaction action = {}, before = {};
   action.sa_sigaction = inproc::on_sampling_signal;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
@@ -165,8 +166,12 @@ void Session::look(bool is_last) {
   const uint64_t now_ns = monotonic_ns();
   if (is_last || now_ns >= next_calibration_ns_) {
     clock_.calibrate();
-    around_.threads.read_names();
     next_calibration_ns_ = now_ns + kCalibrationNs;
+  }
+  if (is_last || now_ns >= next_check_ns_) {
+    around_.threads.read_names();
+    if (options_.frequency_hz && !ended_) check_arming();
+    next_check_ns_ = now_ns + kCheckNs;
   }
   if (options_.frequency_hz && (is_last || now_ns >= next_scan_ns_)) {
     around_.threads.scan();
@@ -188,6 +193,19 @@ void Session::look(bool is_last) {
   }
   around_.threads.recycle_ended();
   end_ns_ = monotonic_ns();
+}
+
+// Programs take signals for themselves, and close descriptors that they did not open.
+void Session::check_arming() {
+  renewed_events_ += around_.threads.renew_closed_events();
+  struct sigaction now = {};
+  sigaction(setting_.signal, nullptr, &now);
+  if (now.sa_sigaction == inproc::on_sampling_signal) return;
+  auto signal = install_handler();
+  if (!signal || *signal == setting_.signal) return;
+  taken_signals_++;
+  setting_.signal = *signal;
+  around_.threads.rearm(setting_);
 }
 
 void Session::turn_window(uint64_t now_ns) {
@@ -267,6 +285,13 @@ SessionFacts Session::facts() {
                      .cost = own_cost(),
                      .losses = {}};
   if (!fallback_.empty()) facts.losses.add("perf_events_refused", Severity::kNotice, fallback_);
+  if (renewed_events_)
+    facts.losses.add("events_closed_by_program", Severity::kNotice,
+                     "perf events that the program closed with other descriptors; they were made again within half a second",
+                     renewed_events_);
+  if (taken_signals_)
+    facts.losses.add("sampling_signal_taken", Severity::kNotice,
+                     "the program put a handler of its own on the sampling signal; another one is used since", taken_signals_);
   if (around_.threads.timer_threads())
     facts.losses.add("threads_without_event", Severity::kNotice, "threads sampled by CPU timers, as no perf event was left for them",
                      around_.threads.timer_threads());

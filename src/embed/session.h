@@ -61,6 +61,7 @@ class Session {
   void look(bool is_last);
   void end_sampling();
   void turn_window(uint64_t now_ns);
+  void check_arming();
   Result<void> write_outputs(const std::string& path);
   SessionFacts facts();
   OwnCost own_cost();
@@ -73,7 +74,8 @@ class Session {
   TickClock clock_;
   inproc::InterruptSetting setting_;
   std::string fallback_;
-  uint64_t start_ns_ = 0, start_realtime_ns_ = 0, end_ns_ = 0, next_scan_ns_ = 0, next_calibration_ns_ = 0;
+  uint64_t start_ns_ = 0, start_realtime_ns_ = 0, end_ns_ = 0, next_scan_ns_ = 0, next_calibration_ns_ = 0, next_check_ns_ = 0;
+  uint64_t renewed_events_ = 0, taken_signals_ = 0;
   uint64_t collector_cpu_ns_ = 0;
   bool window_is_on_ = true, ended_ = false;
   uint64_t window_on_total_ns_ = 0;

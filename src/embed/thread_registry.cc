@@ -74,6 +74,15 @@ LiveThread* ThreadRegistry::acquire(int32_t tid) {
   state->has_ended = false;
   state->stack_low = state->stack_high = state->fiber_low = state->fiber_high = 0;
   state->seen_sp = 0;
+  // What an earlier thread, or in a forked child the parent, left in it is not this one's.
+  state->samples.consume(state->samples.available());
+  state->scopes_tail = state->scopes.head;
+  state->fiber = nullptr;
+  state->scopes.open = state->own_open;
+  state->scopes.max_depth = state->own_open ? kOpenScopes : 0;
+  state->scopes.depth = 0;
+  state->scopes.track = 0;
+  __atomic_store_n(&state->scopes.limit, 0, __ATOMIC_RELAXED);
   LiveThread& thread = threads_.emplace_back();
   thread.state = state;
   thread.tid = tid;
@@ -94,7 +103,7 @@ void ThreadRegistry::arm(LiveThread& thread) {
     timer_threads_ += result == 0;
   }
   if (result < 0) return;
-  thread.weighed_ns = inproc::event_ns(*thread.state);
+  thread.event_ns = thread.weighed_ns = inproc::event_ns(*thread.state);
   if (!sampling_.is_running) inproc::set_running(*thread.state, setting, false);
 }
 
@@ -179,7 +188,7 @@ int ThreadRegistry::start_sampling(const inproc::InterruptSetting& setting) {
       sampling_.is_on = false;
       return result;
     }
-    if (LiveThread* thread = find(own->tid)) thread->weighed_ns = inproc::event_ns(*own);
+    if (LiveThread* thread = find(own->tid)) thread->event_ns = thread->weighed_ns = inproc::event_ns(*own);
     for (LiveThread& thread : threads_)
       if (!thread.end_ticks) arm(thread);
   }
@@ -195,6 +204,37 @@ void ThreadRegistry::stop_sampling() {
     thread.event_ns = inproc::event_ns(*thread.state);
     inproc::disarm(*thread.state);
   }
+}
+
+uint32_t ThreadRegistry::set_period(inproc::ThreadState& state, uint64_t period_ns) {
+  std::lock_guard lock(mutex_);
+  if (state.interrupt == inproc::Interrupt::kNone) return 0;
+  const uint32_t before = state.period_ns;
+  inproc::InterruptSetting setting = sampling_.setting;
+  setting.period_ns = period_ns;
+  return inproc::set_period(state, setting) < 0 ? 0 : before;
+}
+
+void ThreadRegistry::rearm(const inproc::InterruptSetting& setting) {
+  std::lock_guard lock(mutex_);
+  sampling_.setting = setting;
+  for (LiveThread& thread : threads_) {
+    if (thread.end_ticks) continue;
+    inproc::disarm(*thread.state);
+    arm(thread);
+  }
+}
+
+uint32_t ThreadRegistry::renew_closed_events() {
+  std::lock_guard lock(mutex_);
+  uint32_t renewed = 0;
+  for (LiveThread& thread : threads_) {
+    if (thread.end_ticks || thread.state->event_fd < 0 || inproc::owns_descriptor(*thread.state, inproc::sampling_signal())) continue;
+    inproc::disarm(*thread.state);
+    arm(thread);
+    renewed++;
+  }
+  return renewed;
 }
 
 void ThreadRegistry::set_running(bool running) {
@@ -216,8 +256,12 @@ void ThreadRegistry::scan() {
     if (thread.end_ticks || thread.is_hooked) continue;
     if (!std::ranges::binary_search(*tids, thread.tid) || is_gone(*thread.state)) end(thread);
   }
+  std::vector<int32_t> known;
+  for (const LiveThread& thread : threads_)
+    if (!thread.end_ticks) known.push_back(thread.tid);
+  std::ranges::sort(known);
   for (int32_t tid : *tids) {
-    if (tid == left_out_ || find(tid)) continue;
+    if (tid == left_out_ || std::ranges::binary_search(known, tid)) continue;
     if (LiveThread* thread = acquire(tid)) arm(*thread);
   }
   learn_stacks();
@@ -304,6 +348,7 @@ void ThreadRegistry::abandon_in_child() {
     if (thread.state->event_fd >= 0) close(thread.state->event_fd);
     thread.state->event_fd = thread.state->timer = -1;
     thread.state->interrupt = inproc::Interrupt::kNone;
+    thread.state->handler_epoch = 0;
     free_.push_back(thread.state);
   }
   threads_.clear();

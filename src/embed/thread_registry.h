@@ -51,6 +51,12 @@ class ThreadRegistry {
   int start_sampling(const inproc::InterruptSetting& setting);
   void stop_sampling();
   void set_running(bool running);
+  // Of the calling thread; the period before, 0 when it is not sampled.
+  uint32_t set_period(inproc::ThreadState& state, uint64_t period_ns);
+  // All threads anew: another signal, for instance.
+  void rearm(const inproc::InterruptSetting& setting);
+  // Programs close descriptors that they did not open: how many events were made again.
+  uint32_t renew_closed_events();
   // Looks for threads that nothing told of, and for those that went. Also learns ranges of stacks.
   void scan();
   void read_names();

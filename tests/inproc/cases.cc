@@ -136,6 +136,60 @@ void rate(char** arguments) {
          static_cast<unsigned long long>(status.samples_lost), static_cast<double>(status.cpu_ns) / 1e9, status.event_kind);
 }
 
+NOINLINE void at_high_rate(double cpu_seconds) {
+  CPROF_SAMPLE_RATE(5000);
+  const double start = thread_cpu_seconds();
+  while (thread_cpu_seconds() - start < cpu_seconds) worker_six(100'000);
+  AFTER_CALL();
+}
+
+// Half of the time at five times the rate: the weights are halves all the same.
+void sample_rate(char** arguments) {
+  start("freq=1000,out=" + text(arguments, "rate.pb.gz"));
+  for (int n = 0; n < 10; n++) {
+    at_high_rate(0.05);
+    const double start = thread_cpu_seconds();
+    while (thread_cpu_seconds() - start < 0.05) worker_three(200'000);
+  }
+  stop();
+}
+
+// Waiting and working threads by the clock.
+void wall(char** arguments) {
+  start("freq=200,mode=wall,out=" + text(arguments, "wall.folded"));
+  std::thread waiting([] {
+    const double deadline = now_seconds() + 1.5;
+    while (now_seconds() < deadline) usleep(50'000);
+  });
+  work_until(now_seconds() + 1.5);
+  waiting.join();
+  stop();
+}
+
+// The program closes every descriptor, and later takes our signal: sampling goes on.
+void closed(char** arguments) {
+  (void)arguments;
+  start("freq=1000");
+  for (int fd = 3; fd < 256; fd++) close(fd);
+  work_for(0.2);
+  usleep(700'000);
+  cprof_status before, after;
+  cprof_get_status(&before);
+  work_for(0.3);
+  usleep(100'000);
+  cprof_get_status(&after);
+  expect(after.samples > before.samples + 150, std::to_string(after.samples - before.samples) + " samples after the descriptors went");
+  signal(SIGURG, [](int) {});
+  work_for(0.1);
+  usleep(700'000);
+  cprof_get_status(&before);
+  work_for(0.3);
+  usleep(100'000);
+  cprof_get_status(&after);
+  expect(after.samples > before.samples + 150, std::to_string(after.samples - before.samples) + " samples after the signal went");
+  stop();
+}
+
 // ---- scopes ----
 
 NOINLINE void one_scope() { CPROF_SCOPE("counted"); AFTER_CALL(); }
@@ -539,6 +593,7 @@ const Case kCases[] = {
     {"names", names},       {"fibers", fibers}, {"everything", everything}, {"restart", restart}, {"storm", storm},
     {"forks", forks},       {"large_fork", large_fork}, {"spawn", spawn}, {"own_signals", own_signals},
     {"interrupted", interrupted}, {"bad_stack", bad_stack}, {"kept", kept},
+    {"sample_rate", sample_rate}, {"wall", wall}, {"closed", closed},
 };
 
 }  // namespace

@@ -305,6 +305,31 @@ def test_killed(folder):
     run(PROGRAM, "report", part)
 
 
+# verifies: B7r
+def test_sample_rate(folder):
+    out = folder / "rate.pb.gz"
+    case("sample_rate", out)
+    text = run(PROGRAM, "convert", out, "--metric", "cpu", "-o", folder / "rate.folded")
+    del text
+    folded = Folded((folder / "rate.folded").read_text())
+    check_shares(folded, ["worker_six", "worker_three"], [0.5, 0.5], "by CPU time")
+    run(PROGRAM, "convert", out, "-o", folder / "counts.folded", "--metric", "samples")
+    check_shares(Folded((folder / "counts.folded").read_text()), ["worker_six", "worker_three"], [5 / 6, 1 / 6], "by samples")
+
+
+def test_wall(folder):
+    out = folder / "wall.folded"
+    case("wall", out)
+    folded = Folded(out.read_text())
+    waiting = sum(count for frames, count in folded.stacks if any("usleep" in frame or "nanosleep" in frame for frame in frames))
+    expect(0.3 < waiting / folded.total < 0.7, f"{waiting} of {folded.total} samples are of the waiting thread")
+    expect(folded.total > 300, f"{folded.total} samples of 2 threads in 1.5 s at 200 Hz")
+
+
+def test_closed(folder):
+    case("closed")
+
+
 # verifies: B13
 def test_package(folder):
     build, prefix = Path(os.environ["CPROF_BUILD"]), folder / "prefix"

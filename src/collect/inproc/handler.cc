@@ -95,7 +95,8 @@ ThreadState* thread_of(const siginfo_t& info) {
 void take_sample(ThreadState& thread, const void* context, uint32_t missed) {
   SampleHeader header;
   header.ticks = cprof_ticks_();
-  header.missed = missed;
+  const uint64_t span = uint64_t{thread.period_ns.load(std::memory_order_relaxed)} * (uint64_t{missed} + 1);
+  header.span_ns = span > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(span);
   // The epoch is visible before the list is read: a list that is replaced now is not freed under this handler.
   thread.handler_epoch.store(handler_setting.epoch.load(std::memory_order_relaxed), std::memory_order_seq_cst);
   const ModuleList* modules = handler_setting.modules.load(std::memory_order_seq_cst);

@@ -91,6 +91,7 @@ int arm_timer(ThreadState& thread, const InterruptSetting& setting) {
 int arm(ThreadState& thread, const InterruptSetting& setting) {
   const int result = setting.kind == Interrupt::kPerf ? arm_perf(thread, setting) : arm_timer(thread, setting);
   if (result == 0) thread.interrupt = setting.kind;
+  thread.period_ns = static_cast<uint32_t>(setting.period_ns);
   return result;
 }
 
@@ -109,6 +110,7 @@ void disarm(ThreadState& thread) {
 }
 
 int set_period(ThreadState& thread, const InterruptSetting& setting) {
+  thread.period_ns = static_cast<uint32_t>(setting.period_ns);
   if (thread.timer >= 0) return set_timer(thread.timer, setting.period_ns);
   if (thread.event_fd < 0) return 0;
   uint64_t period = setting.period_ns;

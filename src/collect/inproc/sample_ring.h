@@ -29,14 +29,14 @@ struct SampleHeader {
   uint32_t generation = 0;  // of the module list that it was unwound by
   uint16_t frame_count = 0;
   WalkEnd end = WalkEnd::kRoot;
-  uint32_t missed = 0;      // further expirations of its timer that this sample stands for
+  uint32_t span_ns = 0;     // what it stands for: its period, times the expirations of a timer that came together
   uint32_t track = 0;       // the fiber's; 0: the thread's own
 
   static constexpr uint64_t kWords = 3;
   uint64_t word(uint64_t index) const {
     if (index == 0) return ticks;
     if (index == 1) return uint64_t{generation} << 32 | uint64_t{frame_count} << 8 | static_cast<uint64_t>(end);
-    return uint64_t{missed} << 32 | track;
+    return uint64_t{span_ns} << 32 | track;
   }
   static SampleHeader from_words(uint64_t first, uint64_t second, uint64_t third) {
     return {first, static_cast<uint32_t>(second >> 32), static_cast<uint16_t>(second >> 8), static_cast<WalkEnd>(second & 0xff),

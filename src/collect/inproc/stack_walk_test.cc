@@ -164,7 +164,7 @@ TEST(SampleRing, DropsWholeSamplesAndCountsThem) {
   std::vector<std::atomic<uint64_t>> words(16);
   SampleRing ring;
   ring.set_memory(words.data(), words.size());
-  SampleHeader header{.ticks = 5, .generation = 3, .frame_count = 2, .end = WalkEnd::kNoRule, .missed = 4, .track = 9};
+  SampleHeader header{.ticks = 5, .generation = 3, .frame_count = 2, .end = WalkEnd::kNoRule, .span_ns = 4, .track = 9};
   for (uint64_t n = 0; n < SampleHeader::kWords; n++) ring.put(n, header.word(n));
   ring.put(3, 0xa);
   ring.put(4, 0xb | kExactPc);
@@ -176,7 +176,7 @@ TEST(SampleRing, DropsWholeSamplesAndCountsThem) {
   EXPECT_EQ(read.generation, 3u);
   EXPECT_EQ(read.frame_count, 2u);
   EXPECT_EQ(read.end, WalkEnd::kNoRule);
-  EXPECT_EQ(read.missed, 4u);
+  EXPECT_EQ(read.span_ns, 4u);
   EXPECT_EQ(read.track, 9u);
   EXPECT_EQ(ring.peek(4), 0xb | kExactPc);
   ring.consume(5);

@@ -38,6 +38,7 @@ struct ThreadState {
   // Collector or the thread itself -> signal handler.
   std::atomic<uint64_t> stack_low{0}, stack_high{0};
   std::atomic<uint64_t> fiber_low{0}, fiber_high{0};
+  std::atomic<uint32_t> period_ns{0};
 
   // Scopes.
   std::atomic<uint64_t> scopes_tail{0};     // what the collector has read
