@@ -1,0 +1,79 @@
+#include "embed/trigger.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "embed/library.h"
+
+namespace cprof::embed {
+namespace {
+
+struct Trigger {
+  Options options;
+  std::string text;
+  sem_t pulled;
+};
+Trigger* trigger = nullptr;   // made once, before the handler is there
+
+void on_signal(int) {
+  const int saved = errno;
+  sem_post(&trigger->pulled);
+  errno = saved;
+}
+
+void sleep_seconds(double seconds) {
+  timespec left = {static_cast<time_t>(seconds), static_cast<long>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e9)};
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+}
+
+void* wait_for_signals(void*) {
+  pthread_setname_np(pthread_self(), "cprof-trigger");
+  for (;;) {
+    while (sem_wait(&trigger->pulled) != 0) {
+    }
+    if (!Library::get().start(trigger->text)) continue;
+    sleep_seconds(trigger->options.trigger_seconds);
+    (void)Library::get().stop();
+    while (sem_trywait(&trigger->pulled) == 0) {
+    }
+  }
+  return nullptr;
+}
+
+Result<void> start_waiting() {
+  sem_init(&trigger->pulled, 0, 0);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int error = pthread_create(&thread, nullptr, wait_for_signals, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error) return fail(std::string("the trigger's thread: ") + strerror(error), error);
+  pthread_detach(thread);
+  return {};
+}
+
+}  // namespace
+
+Result<void> install_trigger(const Options& options, const std::string& text) {
+  trigger = new Trigger{options, text, {}};
+  TRY(start_waiting());
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  if (sigaction(options.trigger_signal, &action, nullptr) != 0) return fail_errno("the trigger's signal");
+  return {};
+}
+
+void renew_trigger_in_child() {
+  if (!trigger) return;
+  if (trigger->options.children != Children::kYes || !start_waiting()) signal(trigger->options.trigger_signal, SIG_DFL);
+}
+
+}  // namespace cprof::embed

@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+"""libcprof inside programs: what they record is read back with cprof and compared with what they did.
+
+Which promises: see the comments at the cases. Run by ctest as: test_inproc.py CASE. Shares and counts only, never absolute speed.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "live" / "lib"))
+from folded import Folded  # noqa: E402
+
+PROGRAM = os.environ["CPROF_PROGRAM"]
+CASES = os.environ["CPROF_CASES"]
+LIBRARY = os.environ["LIBCPROF"]
+PLAIN = os.environ["CPROF_PLAIN"]
+PROGRAMS = os.environ["CPROF_PROGRAMS"]
+INCLUDE = os.environ["CPROF_INCLUDE"]
+SKIPPED = 77
+
+
+def expect(holds, what):
+    if not holds:
+        sys.exit(f"FAILED: {what}")
+
+
+def run(*command, timeout=100, status=0, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace", timeout=timeout,
+                          stdin=subprocess.DEVNULL, **options)
+    expect(done.returncode == status, f"{' '.join(map(str, command))}: status {done.returncode}: {done.stderr.strip()}")
+    return done
+
+
+def case(name, *arguments, **options):
+    return run(CASES, name, *arguments, **options).stdout
+
+
+def sql(path, query):
+    text = run(PROGRAM, "sql", path, "--format", "json", "-q", query).stdout
+    return json.loads(text) if text.strip() else []
+
+
+def preload(options, **more):
+    return {**os.environ, "LD_PRELOAD": LIBRARY, "CPROF": options, **more}
+
+
+def check_shares(folded, names, wanted, what, tolerance=0.06):
+    got = [sum(count for frames, count in folded.stacks if any(name in frame for frame in frames)) for name in names]
+    total = sum(got)
+    expect(total > 0, f"{what}: none of {names} was sampled")
+    for name, count, want in zip(names, got, wanted):
+        expect(abs(count / total - want) < tolerance, f"{what}: {name} has {count / total:.3f} of {total}, not {want}")
+
+
+def has_perf_events():
+    return case("rate", 1, 100, 0.1).split()[-1] == "1"
+
+
+# verifies: B6
+def test_symbols(folder):
+    exported = {line.split()[0] for line in run("nm", "-D", "--defined-only", "--format=posix", LIBRARY).stdout.splitlines()}
+    strangers = sorted(name for name in exported if not name.startswith("cprof_"))
+    expect(exported and not strangers, f"exported beside cprof_*: {strangers}")
+    needed = re.findall(r"NEEDED.*\[(.+)\]", run("readelf", "-d", LIBRARY).stdout)
+    strange = [name for name in needed if not re.match(r"(libc\.so|ld-linux|libm\.so|libpthread\.so|libdl\.so)", name)]
+    expect(needed and not strange, f"needed beside libc: {strange}")
+
+
+# verifies: B3
+def test_compiled_out(folder):
+    body = "int work(int); int f(int x) { %s int r = work(x) + 1; %s return r; }\n"
+    macros = ('CPROF_SCOPE("a"); CPROF_SCOPE("b"); CPROF_FUNCTION(); CPROF_COUNTER("c", x);', 'CPROF_MARK("m"); CPROF_THREAD("t");')
+    for compiler, suffix in (("gcc", "c"), ("g++", "cc")):
+        objects = []
+        for name, text in (("with", "#include <cprof/cprof.h>\n" + body % macros), ("without", body % ("", ""))):
+            source, made, code = (folder / f"{name}.{end}" for end in (suffix, "o", "text"))
+            source.write_text(text)
+            run(compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-DCPROF_ENABLED=0", f"-I{INCLUDE}", "-c", source, "-o", made)
+            run("objcopy", "-O", "binary", "-j", ".text", made, code)
+            objects.append(code.read_bytes())
+        expect(objects[0] and objects[0] == objects[1], f"{compiler}: other code with CPROF_ENABLED=0 than without the macros")
+    for standard in ("-std=c11", "-std=gnu17"):
+        source = folder / "pedantic.c"
+        source.write_text("#include <cprof/cprof.h>\n" + "int work(int x) { return x; }" + body % macros)
+        run("gcc", standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{INCLUDE}", "-c", source, "-o", folder / "p.o")
+    for standard in ("-std=c++11", "-std=c++20"):
+        run("g++", standard, "-x", "c++", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{INCLUDE}", "-c", source, "-o", folder / "p.o")
+
+
+# verifies: B1
+def test_shares(folder):
+    case("shares", folder / "shares.folded")
+    folded = Folded((folder / "shares.folded").read_text())
+    check_shares(folded, ["worker_six", "worker_three", "worker_one"], [0.6, 0.3, 0.1], "in-process")
+    in_main = sum(count for frames, count in folded.stacks if "main" in frames)
+    expect(abs(in_main / folded.total - 1 / 7) < 0.05, f"{in_main} of {folded.total} samples are the main thread's, one of seven")
+    # libc's own functions have no names here: a thread's stack begins in it.
+    rooted = sum(count for frames, count in folded.stacks if re.match(r"_start|clone3|\[libc", frames[1]))
+    expect(rooted > folded.total * 0.995, f"{rooted} of {folded.total} stacks reach the root")
+
+
+# verifies: B1r
+def test_rates(folder):
+    if not has_perf_events():
+        print("needs perf events for this process")
+        sys.exit(SKIPPED)
+    for threads in (1, 2, 8):
+        for hz in (1000, 4000):
+            words = case("rate", threads, hz, 0.8 / threads).split()
+            cpu, samples, lost, weighed = float(words[2]), int(words[3]), int(words[4]), float(words[5])
+            expect((samples + lost) / (cpu * hz) > 0.95, f"{threads} threads, {hz} Hz: {samples} samples of {cpu} s")
+            expect(lost == 0, f"{threads} threads, {hz} Hz: {lost} lost")
+            expect(abs(weighed / cpu - 1) < 0.1, f"{threads} threads, {hz} Hz: {weighed} s weighed of {cpu} s")
+
+
+# Where perf events are refused.
+def test_timers(folder):
+    words = case("rate", 2, 1000, 0.5, "events=timer").split()
+    cpu, weighed = float(words[2]), float(words[5])
+    expect(words[6] == "2", "not sampled by timers")
+    expect(abs(weighed / cpu - 1) < 0.1, f"{weighed} s weighed of {cpu} s")
+    out = folder / "t.folded"
+    run(PLAIN, 1.5, env=preload(f"out={out},events=timer,freq=1000"))
+    folded = Folded(out.read_text())
+    check_shares(folded, ["share_sixty", "share_thirty", "share_ten"], [0.6, 0.3, 0.1], "timers")
+    expect(folded.total > 1200, f"{folded.total} periods of 1.5 s at 1,000 Hz")
+
+
+# verifies: B4
+def test_overflow(folder):
+    case("overflow", 2, 3_000_000, "drop")
+    case("overflow", 2, 3_000_000, "overwrite")
+
+
+# verifies: B4e
+def test_churn(folder):
+    out = folder / "churn.pftrace"
+    case("churn", out, 1000)
+    rows = sql(out, "select count(*) as n from slice where name = 'counted'")
+    expect(rows[0]["n"] == 10_000, f"{rows[0]['n']} scopes of 10,000")
+
+
+def test_jump(folder):
+    out = folder / "jump.pftrace"
+    case("jump", out)
+    rows = {row["name"]: row for row in sql(out, "select name, ts, dur, depth, parent_id, id from slice")}
+    expect(set(rows) == {"main", "foo", "bar", "baz"}, f"slices {sorted(rows)}")
+    expect(rows["baz"]["parent_id"] == rows["main"]["id"], "baz is not in main")
+    for name in ("foo", "bar"):
+        end = rows[name]["ts"] + rows[name]["dur"]
+        expect(rows["baz"]["ts"] - end > 15e6, f"{name} did not end at the jump")
+
+
+def test_names(folder):
+    out = folder / "names.pftrace"
+    case("names", out)
+    names = {row["name"] for row in sql(out, "select name from thread")}
+    for name in ("named-before", "named-after", "a name of more than fifteen bytes", "the-last-name"):
+        expect(name in names, f"{name!r} is not among {sorted(filter(None, names))}")
+
+
+# verifies: B3e
+def test_everything(folder):
+    out = folder / "everything.pftrace"
+    case("everything", out)
+    counts = {row["name"]: row["n"] for row in sql(out, "select name, count(*) as n from slice where category = 'scope' group by name")}
+    expect(counts.get("outer") == 20 and counts.get("beside") == 20, f"scopes {counts}")
+    expect(counts.get("request 3") == 4, f"dynamic names {counts}")
+    values = [row["value"] for row in sql(out, "select value from counter order by ts")]
+    expect(values == list(range(20)), f"counter values {values}")
+    samples = sql(out, "select count(*) as n from perf_sample")[0]["n"]
+    expect(samples > 20, f"{samples} samples beside the scopes")
+    inside = sql(out, "select count(*) as n from perf_sample p join slice s on p.ts >= s.ts and p.ts < s.ts + s.dur where s.name = 'outer'")
+    expect(inside[0]["n"] > samples * 0.9, f"{inside[0]['n']} of {samples} samples lie in a scope: two clocks?")
+
+
+# verifies: B10
+def test_fibers(folder):
+    out = folder / "fibers.pftrace"
+    case("fibers", out)
+    rows = sql(out, "select s.name as slice, t.name as track, s.depth as depth from slice s join track t on s.track_id = t.id "
+                    "where s.name in ('in fiber', 'counted')")
+    by_track = {}
+    for row in rows:
+        by_track.setdefault(row["track"], []).append((row["slice"], row["depth"]))
+    expect(len(by_track) == 200, f"{len(by_track)} tracks of 200 fibers")
+    for track, slices in by_track.items():
+        expect(sorted(slices) == [("counted", 1), ("counted", 1), ("in fiber", 0)], f"{track}: {slices}")
+
+
+def test_restart(folder):
+    case("restart", 60)
+
+
+# verifies: B2
+def test_storm(folder):
+    case("storm", f"{PROGRAMS}/libcprof_test_plugin.so", 4)
+
+
+# verifies: B9
+def test_forks(folder):
+    case("forks", folder / "forks.folded")
+    files = sorted(folder.glob("forks.folded*"))
+    expect(len(files) == 4, f"files {[file.name for file in files]}")
+    for file in files:
+        folded = Folded(file.read_text())
+        check_shares(folded, ["worker_six", "worker_three", "worker_one"], [0.6, 0.3, 0.1], file.name, 0.1)
+
+
+def test_large_fork(folder):
+    case("large_fork", timeout=60)
+
+
+def test_spawn(folder):
+    case("spawn")
+
+
+def test_own_signals(folder):
+    case("own_signals")
+
+
+def test_interrupted(folder):
+    case("interrupted", 3)
+
+
+def test_bad_stack(folder):
+    case("bad_stack")
+
+
+def test_kept(folder):
+    case("kept")
+
+
+# verifies: B7
+def test_window(folder):
+    out = folder / "window.folded"
+    run(PLAIN, 2, env=preload(f"out={out},freq=1000,window=100ms/500ms"))
+    total = Folded(out.read_text()).total
+    expect(100 < total < 900, f"{total} samples of 2 s, on for a fifth of it")
+
+
+def test_trigger(folder):
+    out = folder / "trigger.folded"
+    program = subprocess.Popen([PLAIN, "60"], env=preload(f"out={out},freq=1000,signal=USR1,seconds=0.8"))
+    try:
+        for wanted in ("trigger.folded", "trigger.folded.1"):
+            time.sleep(0.3)
+            program.send_signal(signal.SIGUSR1)
+            deadline = time.monotonic() + 20
+            while not (folder / wanted).exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            expect((folder / wanted).exists(), f"no {wanted} after the signal")
+        expect(program.poll() is None, "the program ended")
+    finally:
+        program.kill()
+        program.wait()
+    folded = Folded(out.read_text())
+    expect(any("share_sixty" in frame for frames, _ in folded.stacks for frame in frames), "nothing of the program was sampled")
+
+
+# verifies: B8
+def test_preload(folder):
+    out = folder / "app.folded"
+    run(PLAIN, 1.5, env=preload(f"out={out},freq=1000"))
+    check_shares(Folded(out.read_text()), ["share_sixty", "share_thirty", "share_ten"], [0.6, 0.3, 0.1], "preloaded")
+    wrong = run(PLAIN, 0.01, env=preload("freq=often"))
+    expect("cprof: options of cprof: freq: 'often'" in wrong.stderr, f"a wrong option: {wrong.stderr!r}")
+    python = [sys.executable, "-c", "print(sum(i * i for i in range(3000000)))"]
+    plain = run(*python).stdout
+    for name in ("p.pb.gz", "p.pftrace", "p.trace.json", "p.folded"):
+        traced = run(*python, env=preload(f"out={folder / name},freq=1000"))
+        expect(traced.stdout == plain, "the program's own output changed")
+        run(PROGRAM, "report", folder / name)
+    if shutil.which("sqlite3"):
+        statement = "with recursive c(x) as (select 1 union all select x+1 from c where x < 2000000) select sum(x) from c;"
+        plain = run("sqlite3", ":memory:", statement).stdout
+        expect(run("sqlite3", ":memory:", statement, env=preload(f"out={folder}/s.folded")).stdout == plain, "sqlite3's result changed")
+    source = folder / "one.cc"
+    source.write_text("#include <vector>\n#include <string>\nint main() { return std::vector<std::string>(3).size() - 3; }\n")
+    run("g++", "-O2", source, "-o", folder / "one", env=preload(f"out={folder}/g.folded,freq=1000"))
+    run(folder / "one")
+    made = sorted(folder.glob("g.folded*"))
+    expect(len(made) >= 3, f"g++ and its parts: {[file.name for file in made]}")
+    expect(any("cc1plus" in file.read_text() for file in made), "no profile of cc1plus")
+
+
+# SIGKILL: the last report stays whole.
+def test_killed(folder):
+    program = subprocess.Popen([CASES, "churn", str(folder / "k.pftrace"), "100000"])
+    part = folder / "k.pftrace.part.pftrace"
+    deadline = time.monotonic() + 20
+    while not part.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    program.kill()
+    program.wait()
+    expect(part.exists(), "no report was written")
+    run(PROGRAM, "report", part)
+
+
+# verifies: B7r
+def test_sample_rate(folder):
+    out = folder / "rate.pb.gz"
+    case("sample_rate", out)
+    text = run(PROGRAM, "convert", out, "--metric", "cpu", "-o", folder / "rate.folded")
+    del text
+    folded = Folded((folder / "rate.folded").read_text())
+    check_shares(folded, ["worker_six", "worker_three"], [0.5, 0.5], "by CPU time")
+    run(PROGRAM, "convert", out, "-o", folder / "counts.folded", "--metric", "samples")
+    check_shares(Folded((folder / "counts.folded").read_text()), ["worker_six", "worker_three"], [5 / 6, 1 / 6], "by samples")
+
+
+def test_wall(folder):
+    out = folder / "wall.folded"
+    case("wall", out)
+    folded = Folded(out.read_text())
+    waiting = sum(count for frames, count in folded.stacks if any("usleep" in frame or "nanosleep" in frame for frame in frames))
+    expect(0.3 < waiting / folded.total < 0.7, f"{waiting} of {folded.total} samples are of the waiting thread")
+    expect(folded.total > 300, f"{folded.total} samples of 2 threads in 1.5 s at 200 Hz")
+
+
+def test_closed(folder):
+    case("closed")
+
+
+# verifies: B13
+def test_package(folder):
+    build, prefix = Path(os.environ["CPROF_BUILD"]), folder / "prefix"
+    run("cmake", "--install", build, "--component", "libcprof", "--prefix", prefix)
+    examples = Path(INCLUDE).parent / "examples"
+    project = folder / "project"
+    project.mkdir()
+    for name in ("hello.c", "server.cc"):
+        shutil.copy(examples / name, project)
+    (project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(user C CXX)\nfind_package(cprof 0.1 REQUIRED)\nfind_package(Threads)\n"
+        "add_executable(hello hello.c)\ntarget_link_libraries(hello cprof::cprof)\n"
+        "add_executable(server server.cc)\ntarget_link_libraries(server cprof::static Threads::Threads)\n")
+    run("cmake", "-S", project, "-B", folder / "made", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
+    run("cmake", "--build", folder / "made")
+    run(folder / "made" / "hello", cwd=folder)
+    names = {row["name"] for row in sql(folder / "hello.pftrace", "select distinct name from slice where category = 'scope'")}
+    expect(names == {"round", "integrate"}, f"hello's scopes: {names}")
+    run(folder / "made" / "server", cwd=folder)
+    names = {row["name"] for row in sql(folder / "server.pftrace", "select distinct name from slice where category = 'scope'")}
+    expect({"wait for a request", "parse", "respond", "request of size 3"} <= names, f"server's scopes: {names}")
+    # The static library hides what it holds.
+    defined = run("nm", "--format=posix", "--defined-only", "--extern-only", prefix / "lib" / "x86_64-linux-gnu" / "libcprof.a"
+                  if (prefix / "lib" / "x86_64-linux-gnu").exists() else prefix / "lib" / "libcprof.a").stdout
+    strangers = [line.split()[0] for line in defined.splitlines() if len(line.split()) > 2 and not line.startswith("cprof_")]
+    expect(not strangers, f"global in libcprof.a: {strangers[:5]}")
+    description = next(prefix.rglob("cprof.pc"))
+    if shutil.which("pkg-config"):
+        flags = run("pkg-config", "--cflags", "--libs", "cprof", env={**os.environ, "PKG_CONFIG_PATH": description.parent}).stdout.split()
+        flags = [flag.replace("/usr/local", str(prefix)) for flag in flags]
+        run("cc", "-O2", project / "hello.c", "-o", folder / "by_pkg_config", *flags)
+
+
+def test_soak(folder):
+    for round_number in range(20):
+        case("storm", f"{PROGRAMS}/libcprof_test_plugin.so", 30, timeout=120)
+        print(f"storm {round_number + 1} of 20: no hang", flush=True)
+    case("restart", 1000, timeout=600)
+    case("overflow", 2, 50_000_000, "drop", timeout=600)
+    case("overflow", 2, 50_000_000, "overwrite", timeout=600)
+    case("interrupted", 60, timeout=200)
+
+
+def main():
+    name = sys.argv[1]
+    with tempfile.TemporaryDirectory(prefix="cprof-inproc-") as folder:
+        globals()[f"test_{name}"](Path(folder))
+    print(f"{name}: as it should be")
+
+
+if __name__ == "__main__":
+    main()
