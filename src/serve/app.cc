@@ -94,7 +94,7 @@ Answer App::handle(const Request& request) {
   auto target = parse_target(request.target);
   if (!target) return failed(400, "not an address of this server\n");
   Call call{request, std::move(*target), {}};
-  if (auto refused = gate_.refusal(request, call.target, call.rest)) return *refused;
+  if (auto refused = gate_.refusal(request, call.target, call.rest)) return std::move(*refused);
   const Route route = route_of(request.method, call.rest);
   return route ? (this->*route)(call) : failed(404, "not found\n");
 }
