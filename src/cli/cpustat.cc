@@ -206,10 +206,11 @@ class Session {
     const int status = end_command();
     if (held_) held_->put_out();
     const uint64_t own_ns = own_cpu_ns() - cpu_before;
-    TRY(lines.finish());
+    auto finished = lines.finish();
     if (!outputs_.recordings.empty()) TRY(session::write_outputs(tracks.take(run.diagnostics()), outputs_.recordings, {}));
     if (!a_.quiet) say_summary(run, view_, own_ns);
-    if (!ran) return std::unexpected(ran.error());
+    TRY(ran);
+    TRY(finished);
     return status;
   }
 

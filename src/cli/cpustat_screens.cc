@@ -16,7 +16,7 @@ using cpustat::Interval;
 using cpustat::Row;
 using term::Key;
 
-constexpr size_t kBatchColumns = 140;
+constexpr size_t kBatchColumns = 150;
 constexpr uint64_t kLeastIntervalNs = 100'000'000, kMostIntervalNs = 60'000'000'000;
 
 size_t count_running(const std::vector<Row>& rows) {

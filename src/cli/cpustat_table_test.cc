@@ -35,7 +35,8 @@ TEST(CpustatTable, SortsByAColumnLargestFirst) {
   EXPECT_EQ(shown_rows(view, three_rows())[0].comm, "init");
   view.is_reversed = true;
   EXPECT_EQ(shown_rows(view, three_rows()).back().comm, "init");
-  view = {.sort = key("comm")};
+  view = {};
+  view.sort = key("comm");
   EXPECT_EQ(shown_rows(view, three_rows())[0].comm, "app");
   EXPECT_EQ(shown_rows(view, three_rows())[2].comm, "pool");
 }
@@ -45,9 +46,11 @@ TEST(CpustatTable, FiltersAndHides) {
   view.filter = *analyze::Pattern::compile("^7 8 ");
   ASSERT_EQ(shown_rows(view, three_rows()).size(), 1u);
   EXPECT_EQ(shown_rows(view, three_rows())[0].comm, "pool");
-  view = {.hides_idle = true};
+  view = {};
+  view.hides_idle = true;
   EXPECT_EQ(shown_rows(view, three_rows()).size(), 2u);
-  view = {.by_process = true};
+  view = {};
+  view.by_process = true;
   EXPECT_EQ(shown_rows(view, three_rows()).size(), 2u);
 }
 

@@ -22,11 +22,24 @@ using analyze::Groups;
 using analyze::Weights;
 using profile::Profile;
 
-constexpr size_t kMostRows = 1000, kMostFramesShown = 64;
+constexpr size_t kMostRows = 1000, kMostFramesShown = 64, kFrameColumns = 36;
 
 double share(int64_t part, int64_t whole) { return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole); }
 
 std::string share_cell(int64_t part, int64_t whole) { return right_aligned(percent(share(part, whole)), 8); }
+
+// The innermost frames are at the front.
+std::string head_of(std::string_view text, size_t columns) {
+  std::string head;
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t frame = std::min(rest.find(" < ", 1), rest.size());
+    const std::string_view next = rest.substr(0, frame);
+    if (columns_of(head) + columns_of(next) + 4 > columns) return head.empty() ? shortened(text, columns) : head + " < …";
+    head += next;
+    rest.remove_prefix(frame);
+  }
+  return head;
+}
 
 void add_functions(const Profile& profile, const Weights& weights, size_t columns, TopLines& lines) {
   const Groups groups(profile, analyze::Granularity::kFunctions);
@@ -60,8 +73,8 @@ void add_stacks(const Profile& profile, const Weights& weights, size_t columns, 
     std::string text;
     size_t frames = 0;
     for (uint32_t node = leaf; node != 0 && frames < kMostFramesShown && columns_of(text) < columns; node = tree.nodes[node].parent, frames++)
-      text += fmt::format("{}{}", frames ? " < " : "", printable(groups.name(tree.nodes[node].group).text));
-    if (columns_of(text) + kFixed > columns) text = shortened(text, columns > kFixed + 3 ? columns - kFixed : 3);
+      text += fmt::format("{}{}", frames ? " < " : "", shortened(printable(groups.name(tree.nodes[node].group).text), kFrameColumns));
+    if (columns_of(text) + kFixed > columns) text = head_of(text, columns > kFixed + 3 ? columns - kFixed : 3);
     lines.rows.push_back(fmt::format("{} {}  {}", share_cell(tree.nodes[leaf].self, weights.total),
                                      right_aligned(grouped(tree.nodes[leaf].self), 10), text));
   }

@@ -70,7 +70,11 @@ class BpfSource final : public ThreadSource {
  public:
   BpfSource(std::unique_ptr<CpustatObject> object, Fd cgroup) : object_(std::move(object)), cgroup_(std::move(cgroup)) {}
 
-  Result<void> start() override { return object_->start(); }
+  Result<void> start() override {
+    TRY(object_->start());
+    learn_classes();  // the kernel's symbols are read for it: not within an interval
+    return {};
+  }
   Result<uint64_t> read(std::vector<ThreadSums>& into) override;
   Diagnostics diagnostics() const override;
 

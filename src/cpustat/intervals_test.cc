@@ -157,7 +157,7 @@ TEST(ProcStat, ANameMayHoldAnything) {
   EXPECT_TRUE(stat->is_kernel);
   EXPECT_EQ(stat->user_ticks, 120u);
   EXPECT_EQ(stat->system_ticks, 30u);
-  EXPECT_EQ(stat->start_ns, 7000u * 10'000'000u);
+  EXPECT_EQ(stat->start_ns, 7000u * uint64_t{10'000'000});
 }
 
 TEST(ProcStat, WhatIsCutOffIsNone) {

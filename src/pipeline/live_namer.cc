@@ -166,9 +166,11 @@ const LiveNamer::Named* LiveNamer::find(const Profile& profile, const profile::L
   const uint64_t address = lookup_address(location);
   if (location.kind == FrameKind::kKernel) return find_kernel(address);
   if (location.kind == FrameKind::kJit) {
-    const auto entry = perf_maps_.find(pid, address);
+    const auto entry = jit_names_.find(pid, address);
     if (!entry) return nullptr;
     jit_ = one_line(demangler_.demangle(entry->name), entry->start);
+    jit_.lines[0].file = texts_.intern(entry->file);
+    jit_.lines[0].line = entry->line;
     return &jit_;
   }
   if (location.kind != FrameKind::kUser || !location.mapping.valid()) return nullptr;
@@ -180,7 +182,7 @@ const LiveNamer::Named* LiveNamer::find(const Profile& profile, const profile::L
 profile::Profile LiveNamer::name(const Profile& so_far) {
   Profile copy = copy_of(so_far);
   const std::vector<int32_t> pids = pids_of_locations(copy);
-  perf_maps_.begin_round();
+  jit_names_.begin_round();
   learn_files(copy, pids);
   Copy rows(copy, texts_);
   for (size_t i = 0; i < copy.locations.size(); i++)

@@ -11,7 +11,7 @@
 
 #include "object/kernel_symbols.h"
 #include "pipeline/file_sources.h"
-#include "pipeline/perf_maps.h"
+#include "pipeline/jit_names.h"
 #include "pipeline/pipeline.h"
 
 namespace cprof::pipeline {
@@ -60,7 +60,7 @@ class LiveNamer {
   std::optional<object::KernelSymbols> kernel_symbols_;
   bool are_kernel_symbols_tried_ = false;
   std::unordered_map<uint64_t, Named> kernel_;   // by address
-  PerfMaps perf_maps_;
+  JitNames jit_names_;
   Named jit_;
   Diagnostics ignored_;  // the same misses come with every round
 };

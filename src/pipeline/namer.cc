@@ -99,13 +99,19 @@ void Namer::set_lines(profile::LocationId id, const symbolize::Symbolized& symbo
   builder_.set_lines(id, lines_);
 }
 
-void Namer::set_name(profile::LocationId id, std::string_view name, uint64_t function_start) {
+void Namer::set_name(profile::LocationId id, std::string_view name, uint64_t function_start, std::string_view file, uint32_t line_number) {
   profile::Location& location = builder_.profile().locations[id.index()];
   location.function_start = function_start;
   if (location.mapping.valid()) builder_.profile().mappings[location.mapping.index()].has_functions = true;
   profile::Function function;
   function.name = function.system_name = builder_.intern(name);
-  profile::Line line{builder_.function(function)};
+  function.file = builder_.intern(file);
+  if (location.mapping.valid()) {
+    profile::Mapping& mapping = builder_.profile().mappings[location.mapping.index()];
+    mapping.has_filenames |= !file.empty();
+    mapping.has_line_numbers |= line_number != 0;
+  }
+  profile::Line line{builder_.function(function), line_number};
   builder_.set_lines(id, {&line, 1});
 }
 
@@ -117,15 +123,16 @@ void Namer::name_kernel(profile::LocationId id, const object::KernelSymbols& sym
 void Namer::name_jit(profile::LocationId id) {
   const profile::Location& location = builder_.profile().locations[id.index()];
   int32_t pid = interner_.origin(id).pid;
-  auto entry = modules_.surroundings().same_machine ? perf_maps_.find(pid, lookup_address(location)) : std::nullopt;
+  auto entry = modules_.surroundings().same_machine ? interner_.jit_names().find(pid, lookup_address(location)) : std::nullopt;
   if (!entry) {
     diagnostics_.add("unnamed_jit", Severity::kNotice,
                      "frames without a name in generated code: start the program with its perf-map option "
-                     "(node --perf-basic-prof, python -X perf, java with a perf-map agent)");
+                     "(node --perf-basic-prof or --perf-prof, python -X perf, java with a perf-map agent)");
     return;
   }
-  builder_.profile().mappings[location.mapping.index()].path = builder_.intern(fmt::format("/tmp/perf-{}.map", pid));
-  set_name(id, demangler_.demangle(entry->name), entry->start);
+  const std::string source = entry->is_from_dump ? fmt::format("jit-{}.dump", pid) : fmt::format("/tmp/perf-{}.map", pid);
+  builder_.profile().mappings[location.mapping.index()].path = builder_.intern(source);
+  set_name(id, demangler_.demangle(entry->name), entry->start, entry->file, entry->line);
 }
 
 }  // namespace cprof::pipeline

@@ -2,7 +2,6 @@
 // the perf maps of JIT compilers. A location that stays unnamed keeps its function's start, and the reason is counted.
 #pragma once
 
-#include "pipeline/perf_maps.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/stack_interner.h"
 
@@ -23,7 +22,7 @@ class Namer {
   void name_location(const ModuleFile& file, profile::LocationId id, const symbolize::Symbolized& found);
   void name_jit(profile::LocationId id);
   void set_lines(profile::LocationId id, const symbolize::Symbolized& symbolized);
-  void set_name(profile::LocationId id, std::string_view name, uint64_t function_start);
+  void set_name(profile::LocationId id, std::string_view name, uint64_t function_start, std::string_view file = {}, uint32_t line = 0);
 
   const Options& options_;
   profile::ProfileBuilder& builder_;
@@ -31,7 +30,6 @@ class Namer {
   StackInterner& interner_;
   Diagnostics& diagnostics_;
   symbolize::Demangler demangler_;
-  PerfMaps perf_maps_;
   std::vector<profile::Line> lines_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/kernel_names.h"
+#include "profile/frame_name.h"
 
 namespace cprof::pipeline {
 namespace {
@@ -81,6 +82,7 @@ profile::LocationId StackInterner::make_user_location(const space::Process& proc
     bool is_special = (*mapping)->kind == space::MappingKind::kSpecial;
     location.kind = is_special ? profile::FrameKind::kUser : profile::FrameKind::kJit;
     location.mapping = jit_mapping(process, **mapping);
+    if (!is_special) note_jit_code(process);
     return add(location, {nullptr, process.pid, CodeKind::kJit});
   }
   location.mapping = file_mapping(module);
@@ -136,6 +138,16 @@ profile::MappingId StackInterner::file_mapping(const MappedModule& module) {
   if (mapping.start + shift < row.start) row.file_offset -= row.start - (mapping.start + shift);
   widen(row, mapping.start + shift, mapping.end + shift);
   return it->second;
+}
+
+// Files that name generated code, while they can be reached.
+void StackInterner::note_jit_code(const space::Process& process) {
+  if (!options_.live || !jit_names_.note_code(process.pid)) return;
+  for (const auto& [start, mapping] : process.maps.all()) {
+    const std::string_view name = profile::base_name(mapping->path);
+    if (mapping->kind == space::MappingKind::kFile && name.starts_with("jit-") && name.ends_with(".dump"))
+      jit_names_.note_dump(process.pid, {mapping->start, mapping->end, mapping->path, mapping->file});
+  }
 }
 
 profile::MappingId StackInterner::jit_mapping(const space::Process& process, const space::Mapping& mapping) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "object/kernel_symbols.h"
+#include "pipeline/jit_names.h"
 #include "pipeline/modules.h"
 #include "pipeline/pipeline.h"
 #include "profile/builder.h"
@@ -50,6 +51,7 @@ class StackInterner {
   void renumber(const profile::Renumbering& map);
 
   const LocationOrigin& origin(profile::LocationId id) const { return origins_[id.index()]; }
+  JitNames& jit_names() { return jit_names_; }
   bool has_kernel_locations() const { return has_kernel_locations_; }
   // Once a kernel frame was interned; null: none that fit.
   const object::KernelSymbols* kernel_symbols() const { return kernel_symbols_ ? &*kernel_symbols_ : nullptr; }
@@ -66,6 +68,7 @@ class StackInterner {
   profile::LocationId make_kernel_location(uint64_t address, bool is_return);
   profile::LocationId add(const profile::Location& location, const LocationOrigin& origin);
   profile::MappingId file_mapping(const MappedModule& module);
+  void note_jit_code(const space::Process& process);
   profile::MappingId jit_mapping(const space::Process& process, const space::Mapping& mapping);
   void load_kernel_symbols(uint64_t an_address);
   bool is_this_boots_kernel(const object::KernelSymbols& symbols, uint64_t an_address) const;
@@ -78,6 +81,7 @@ class StackInterner {
   const space::AddressMap& kernel_map_;
   std::optional<object::KernelSymbols> kernel_symbols_;
   bool kernel_symbols_tried_ = false;
+  JitNames jit_names_;
   std::vector<LocationOrigin> origins_;
   std::unordered_map<uint32_t, ProcessLocations> processes_;
   profile::PairIndex kernel_locations_;

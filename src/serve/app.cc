@@ -239,7 +239,7 @@ Answer App::source(const Call& call) {
   if (!file || !function || *function >= file->functions.size()) return failed(404, "no such function\n");
   const std::lock_guard lock(code_lock_);
   auto text = function_source(*file->profile, file->functions[*function], sources_);
-  return text ? json_answer(*text) : failed(404, text.error().message + "\n");
+  return json_answer(text ? *text : json{{"note", text.error().message}});
 }
 
 Answer App::instructions(const Call& call) {
@@ -248,7 +248,7 @@ Answer App::instructions(const Call& call) {
   if (!file || !function || *function >= file->functions.size()) return failed(404, "no such function\n");
   const std::lock_guard lock(code_lock_);
   auto code = function_code(*file->profile, file->functions[*function], metric.value_or(0));
-  return code ? json_answer(*code) : failed(404, code.error().message + "\n");
+  return json_answer(code ? *code : json{{"note", code.error().message}});
 }
 
 }  // namespace cprof::serve

@@ -73,7 +73,7 @@ class Recorder {
     run.start_ns = kStart;
     run.end_ns = kStart + kLength;
     run.sampling_interval_ns = kInterval;
-    run.cpus = 4;
+    run.cpus = 8;
     run.has_switches = run.has_off_cpu = true;
     const ProcessId process = b_.add_process(4711, "pictures", kStart);
     for (size_t i = 0; i < std::size(kThreads); ++i) {
@@ -118,7 +118,7 @@ class Recorder {
 
   void live(ThreadId thread, const Worker& w) {
     uint64_t now = kStart + w.starts_ns, on_since = now, next_sample = now + kInterval;
-    const auto cpu = thread.value % 4;
+    const auto cpu = thread.value % 8;
     while (now < kStart + kLength) {
       const Stack& what = choose(w.stacks);
       const uint64_t end = std::min(kStart + kLength, now + what.mean_ns / 2 + random(static_cast<uint32_t>(what.mean_ns)));

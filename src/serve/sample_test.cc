@@ -18,8 +18,10 @@ TEST(Sample, IsAWholeProfileWithEverythingThatThePageShows) {
   bool has_kernel = false;
   for (const auto& location : p.locations) has_kernel |= location.kind == profile::FrameKind::kKernel;
   EXPECT_TRUE(has_kernel);
-  for (size_t i = 1; i < p.on_cpu.size(); ++i)
-    EXPECT_TRUE(p.on_cpu[i].thread != p.on_cpu[i - 1].thread || p.on_cpu[i].start_ns >= p.on_cpu[i - 1].end_ns) << i;
+  for (size_t i = 1; i < p.on_cpu.size(); ++i) {
+    const bool is_other = p.on_cpu[i].thread != p.on_cpu[i - 1].thread;
+    EXPECT_TRUE(is_other || p.on_cpu[i].start_ns >= p.on_cpu[i - 1].end_ns) << i;
+  }
 }
 
 TEST(Sample, IsTheSameEveryTime) {

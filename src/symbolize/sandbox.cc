@@ -40,6 +40,15 @@ constexpr int kAllowed[] = {SYS_read,   SYS_pread64, SYS_write,      SYS_lseek, 
                             SYS_mremap, SYS_madvise, SYS_brk,        SYS_futex,        SYS_exit,   SYS_exit_group,    SYS_close,
                             SYS_getpid, SYS_gettid,  SYS_rt_sigreturn, SYS_clock_gettime, SYS_getrandom, SYS_rt_sigprocmask};
 
+// And with one value of an argument only: an ElfFile owns a double of its descriptor, and asks with fstat(), which is
+// newfstatat() in glibc, how large it is. (That call could ask so of a path as well; it gives no contents.)
+struct AllowedCall {
+  int number;
+  size_t argument;
+  uint32_t value;
+};
+constexpr AllowedCall kAllowedWith[] = {{SYS_fcntl, 1, F_DUPFD_CLOEXEC}, {SYS_newfstatat, 3, AT_EMPTY_PATH}};
+
 bool enter_seccomp() {
   std::vector<sock_filter> program;
   auto load = [&](size_t offset) { program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset))); };
@@ -47,12 +56,13 @@ bool enter_seccomp() {
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kAuditArch, 1, 0));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
   load(offsetof(seccomp_data, nr));
-  // Descriptors may be doubled (an ElfFile owns its own), nothing else be done to them.
-  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 4));
-  load(offsetof(seccomp_data, args[1]));
-  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_DUPFD_CLOEXEC, 0, 1));
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  for (const AllowedCall& call : kAllowedWith) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call.number), 0, 4));
+    load(offsetof(seccomp_data, args) + call.argument * sizeof(uint64_t));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call.value, 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  }
   for (int number : kAllowed) {
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(number), 0, 1));
     program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));

@@ -121,7 +121,8 @@ class PerfData(Faults):
         out = self.cprof("sql", path, "--format", "csv", "-q", "SELECT sample_type_type, sum(value_int) FROM aggregate_sample JOIN aggregate_profile p "
                          "ON p.id = aggregate_profile_id GROUP BY 1").stdout.decode().splitlines()
         self.assertEqual(out[1:], ["cycles,600", "instructions,150"])
-        _, said = self.convert("group.data", open(path, "rb").read())
+        with open(path, "rb") as file:
+            _, said = self.convert("group.data", file.read())
         self.assert_said(said, "values read with a group", "samples whose event")
 
     def test_call_stacks_of_the_processor(self):

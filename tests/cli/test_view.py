@@ -144,10 +144,11 @@ class ViewTest(unittest.TestCase):
         self.assertIn(" 413 ", answer.split("\r\n")[0])
 
     def test_source_of_what_debug_info_does_not_name(self):
-        for function in ("../../etc/passwd", "/etc/passwd", "-1", "0"):
-            status, data, _ = self.view.ask(f"api/source?f=0&func={function}")
-            self.assertEqual(status, 404)
-            self.assertNotIn(b"root:", data)
+        for function in ("../../etc/passwd", "/etc/passwd", "-1", "99"):
+            self.assertEqual(self.view.ask(f"api/source?f=0&func={function}")[0], 404)
+        status, data, _ = self.view.ask("api/source?f=0&func=0")
+        self.assertEqual(status, 200)
+        self.assertIn("does not say where", json.loads(data)["note"])
 
     def start_endless_query(self):
         body = json.dumps({"f": 0, "sql": "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"})

@@ -160,7 +160,7 @@ class Bpf(Cpustat):
                    harness.program("time_shares"), "1.5")
         asked = self.cprof("sql", self.path("run.cprof"), "-q",
                            "select distinct t.name from counter c join counter_track t on c.track_id = t.id").stdout.decode()
-        for name in ("user", "kernel", "sleep", "futex", "io", "network", "poll"):
+        for name in ("user", "kernel", "runnable", "sleep", "futex", "wakeups"):
             self.assertRegex(asked, rf"(?m)^\W*{name}\W*$")
         self.cprof("convert", self.path("run.pftrace"), "-o", self.path("again.cprof"))
         count = "select count(*) from counter"

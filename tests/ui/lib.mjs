@@ -29,6 +29,7 @@ export async function check(title, act) {
 
 export async function finish() {
   await browser.close();
+  for (const view of View.all) view.process.kill("SIGKILL");
   if (failures) process.exit(1);
 }
 
@@ -83,8 +84,10 @@ export const tableRows = (page) => page.$$eval("tbody tr[aria-rowindex]", (list)
 
 // A running cprof view.
 export class View {
+  static all = [];
   static async of(files, options = []) {
     const view = new View();
+    View.all.push(view);
     view.process = spawn(cprof, ["view", "--no-browser", ...options, ...files], { stdio: ["ignore", "pipe", "inherit"] });
     view.exited = new Promise((resolve) => view.process.once("exit", resolve));
     view.address = await new Promise((resolve, reject) => {

@@ -63,7 +63,8 @@ def table_of(stacks):
         own[frames[-1]] += value
         for name in set(frames):
             whole[name] += value
-    return sorted([name, own[name], whole[name]] for name in whole if own[name] or whole[name])
+    # The mark of a cut stack is no function.
+    return sorted([name, own[name], whole[name]] for name in whole if name != CUT and (own[name] or whole[name]))
 
 
 def neighbours_of(stacks, name):

@@ -10,6 +10,7 @@ Requires: x86-64, qemu-system-x86_64, busybox, a Debian kernel package.
 
 # verifies: A11k, AR5
 
+import json
 import os
 import platform
 import re
@@ -98,6 +99,8 @@ def script_for(programs, modes):
             lines.append(f"run {mode}.{name} {RECORD_SECONDS} {record}")
             lines.append(f"run {mode}.{name}.folded 20 cat /tmp/out.folded; rm -f /tmp/out.folded")
         lines.append(f"run {mode}.hotplug {RECORD_SECONDS} sh /hotplug {mode}")
+        if mode == "bpf":
+            lines.append(f"run bpf.cpustat {RECORD_SECONDS} /cprof cpustat -q --json --backend bpf -i 0.5 -- /programs/time_shares 3")
     return "\n".join(lines) + "\n"
 
 
@@ -112,7 +115,7 @@ class Kernel(unittest.TestCase):
         """Boots once and checks every recording; the failures name kernel, backend and program."""
         programs = [name for name in programs if os.access(os.path.join(harness.PROGRAMS, name), os.X_OK)]
         self.assertGreater(len(programs), 4, "the test programs are built")
-        archive = guest.initramfs(STATIC, [os.path.join(harness.PROGRAMS, name) for name in [*programs, "two_busy"]], script_for(programs, modes),
+        archive = guest.initramfs(STATIC, [os.path.join(harness.PROGRAMS, name) for name in [*programs, "two_busy", "time_shares"]], script_for(programs, modes),
                                   {"/hotplug": HOTPLUG})
         name, started = os.path.basename(kernel), time.monotonic()
         console = guest.boot(kernel, archive, os.path.join(FOLDER, name + ".log"), 60 + 20 * len(programs) * len(modes))
@@ -125,6 +128,9 @@ class Kernel(unittest.TestCase):
         for mode in modes:
             with self.subTest(kernel=name, backend=mode, what="hotplug"):
                 self.check_hotplug(parts[f"{mode}.hotplug"], mode)
+            if mode == "bpf":
+                with self.subTest(kernel=name, backend=mode, what="cpustat"):
+                    self.check_cpustat(parts["bpf.cpustat"])
             for program in programs:
                 with self.subTest(kernel=name, backend=mode, program=program):
                     self.check_recording(parts[f"{mode}.{program}"], parts[f"{mode}.{program}.folded"], mode, program)
@@ -157,6 +163,25 @@ class Kernel(unittest.TestCase):
         self.assertGreater(counts[1, "before"], SOME_SAMPLES)
         self.assertEqual(counts[1, "away"], 0, "what is offline has no samples")
         self.assertGreater(counts[1, "after"], SOME_SAMPLES, "a CPU that comes back is sampled again")
+
+    def check_cpustat(self, part):
+        """CPU time, waits and switches of threads are those that the program measured."""
+        self.assertEqual(part.status, 0, part.text[-2000:])
+        rows = [json.loads(line) for line in part.text.splitlines() if line.startswith("{")]
+        truth = [line.split() for line in part.text.splitlines() if line.startswith("do-")]
+        self.assertEqual(len(truth), 7, part.text[-2000:])
+        for name, tid, _, cpu, _, _, wait, voluntary, _ in truth:
+            own = [row for row in rows if row["tid"] == int(tid)]
+            cpu_ns = sum(row["user_ns"] + row["kernel_ns"] for row in own)
+            # After its last look at the clock it has still to print and to end, which an emulator on a busy machine may stretch.
+            self.assertGreaterEqual(cpu_ns, 0.97 * int(cpu) - 20e6, f"{name}: {own}")
+            self.assertLessEqual(cpu_ns, 1.03 * int(cpu) + 1e9, f"{name}: {own}")
+            self.assertLessEqual(abs(sum(row["switches_voluntary"] for row in own) - int(voluntary)), 5 + 0.03 * int(voluntary), name)
+            if name == "do-sleep":
+                slept = sum(row["waits_ns"]["sleep"] for row in own)
+                self.assertGreater(slept, 0.2 * int(wait), f"{name}: {own}")
+                self.assertGreater(slept, 0.9 * sum(sum(row["waits_ns"].values()) for row in own), f"{name}: {own}")
+        print(f"  bpf cpustat: {len(rows)} rows", flush=True)
 
     def test_first_line(self):
         """The kernel that most machines of this release run."""

@@ -8,7 +8,7 @@ import { foldDown, functionTable, invert, sandwich, search as searchTree, type F
 import type { Order, ViewTree } from "./ops/view_tree";
 import { weigh } from "./ops/weigh";
 import type { Scheme } from "./draw/colors";
-import { toRegExp } from "./ops/filters";
+import { isCutMark, toRegExp } from "./ops/filters";
 
 export type Tab = "flame" | "table" | "timeline" | "source" | "sql";
 export const TABS: Tab[] = ["flame", "table", "timeline", "source", "sql"];
@@ -133,7 +133,7 @@ export const secondTable = computed<Map<number, FuncRow> | null>(() => {
   return new Map(functionTable(tree).map((r) => [r.func, r]));
 });
 
-export const table = computed(() => (down.value ? functionTable(down.value.tree) : []));
+export const table = computed(() => { const d = down.value; return d ? functionTable(d.tree).filter((r) => !isCutMark(d.funcs[r.func])) : []; });
 
 // Which functions the search box finds; null: it is empty.
 export const matches = computed<Uint8Array | null>(() => {

@@ -427,5 +427,22 @@ TEST(FrameFilter, NamesWithoutArguments) {
   EXPECT_EQ(without_arguments(".h"), "h");
 }
 
+TEST(PprofReader, AbsurdNumbersAreRefused) {
+  const auto base = [] { return File().type("s", "count").function(1, "f").location(1, 0, 0, {1}); };
+  File types;
+  for (int i = 0; i < 5000; ++i) types.type("s", "count");
+  EXPECT_EQ(error_of(types.bytes()), "test-input: 5000 sample types, more than the limit of 4096");
+  File comments = base();
+  for (int i = 0; i < 70'000; ++i) comments.number(pb::Profile::kComment, 0);
+  EXPECT_EQ(error_of(comments.bytes()), "test-input: 70000 comments, more than the limit of 65536");
+  std::string label, labels;
+  pbf_writer(label).add_int64(1, 1);
+  for (int i = 0; i < 70'000; ++i) pbf_writer(labels).add_message(pb::Sample::kLabel, label);
+  EXPECT_EQ(error_of(base().sample({1}, {1}, labels).bytes()), "test-input: 70000 labels in a sample, more than the limit of 65536");
+  EXPECT_EQ(error_of(base().sample(std::vector<uint64_t>((1 << 20) + 1, 1), {1}).bytes()),
+            "test-input: 1048577 frames in a sample, more than the limit of 1048576");
+  EXPECT_EQ(error_of(base().sample(std::vector<uint64_t>(60'000, 1), {1}).bytes()), "no error");
+}
+
 }  // namespace
 }  // namespace cprof::format

@@ -199,7 +199,9 @@ std::optional<TextFrame> parse_bare_frame(std::string_view line) {
   TextFrame frame;
   frame.has_address = false;
   std::string_view rest = trim(line);
+  const bool is_indented_once = line.size() > 1 && !is_blank(line[1]);
   frame.module = take_module(rest);
+  if (frame.module.empty() && !is_indented_once) return std::nullopt;  // any words further in
   take_inlined(frame);
   frame.name = rest;
   take_offset(frame);

@@ -129,6 +129,7 @@ class TextReader {
     profile::FunctionId function{};
     FrameKind kind = FrameKind::kUser;
     bool is_null = false;            // how a sample without a stack is written, when there is nothing else
+    uint32_t next = profile::RowIndex::kNone;  // of known_: what followed it last
   };
 
   TextHash key_of(std::string_view line) const {
@@ -137,18 +138,27 @@ class TextReader {
   }
 
   bool add_known(const TextHash& key) {
-    const uint32_t row = known_index_.find(key.a, [&](uint32_t r) { return known_[r].key == key; });
-    if (row == profile::RowIndex::kNone) return false;
+    constexpr uint32_t kNone = profile::RowIndex::kNone;
+    uint32_t row = last_known_ == kNone ? kNone : known_[last_known_].next;
+    if (row == kNone || known_[row].key != key) row = known_index_.find(key.a, [&](uint32_t r) { return known_[r].key == key; });
+    follow(row);
+    if (row == kNone) return false;
     add(known_[row]);
     return true;
   }
 
+  // Callers mostly come in the order in which they came before: then the next line is found without asking the index.
+  void follow(uint32_t row) {
+    if (last_known_ != profile::RowIndex::kNone) known_[last_known_].next = row;
+    last_known_ = row;
+  }
+
   void remember(const KnownLine& line) {
     auto equal = [&](uint32_t row) { return known_[row].key == line.key; };
-    known_index_.find_or_add(line.key.a, equal, [&] {
+    follow(known_index_.find_or_add(line.key.a, equal, [&] {
       known_.push_back(line);
       return static_cast<uint32_t>(known_.size() - 1);
-    });
+    }));
   }
 
   void add(const KnownLine& line) {
@@ -336,6 +346,7 @@ class TextReader {
   TextHasher hasher_;
   std::vector<KnownLine> known_;
   profile::RowIndex known_index_;
+  uint32_t last_known_ = profile::RowIndex::kNone;  // the line before, when it is one of known_
   TextHash pending_key_;  // of the inlined lines so far
   profile::RowIndex locations_;
   std::map<std::pair<profile::LocationId, std::string>, profile::LocationId> with_source_;  // by frame and line below it

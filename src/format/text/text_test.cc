@@ -196,6 +196,9 @@ TEST(TextReader, AmongFramesWithAddressesWordsAreNone) {
   const std::string text = "app 7 1.5: cycles: \n\t  1000 f (/b)\n\t  SOME_WORD\n\t  2000 main (/b)\n\n";
   EXPECT_EQ(stacks_of(text), "app;main;f 1\n");
   EXPECT_EQ(read_bytes(text_format(), text)->diagnostics.count("text_malformed_lines"), 1u);
+  auto alone = read_bytes(text_format(), "app 7 1.5: cycles: \n\t  SOME_WORD\n\n");
+  EXPECT_EQ(folded(*alone), "app;[unknown] 1\n") << "perf puts one blank before a name that stands alone";
+  EXPECT_EQ(alone->diagnostics.count("text_malformed_lines"), 1u);
 }
 
 // perf script -F +srcline

@@ -8,16 +8,17 @@ import * as state from "../state";
 import { drawable } from "../draw/text";
 import { copy } from "./frame_menu";
 
-interface Asm { lines: { address: string; text: string; line: number; self: number }[]; note?: string }
+interface Asm { lines: { address: string; text: string; line: number; self: number }[] }
+interface Refusal { note: string }
 
 const sums = computed(() => (state.profile.value ? subtreeSums(state.profile.value.tree, state.weights.value) : new Float64Array()));
 
-function useServed<T>(path: string | null): T | { error: string } | null {
-  const [answer, setAnswer] = useState<{ path: string; value: T | { error: string } } | null>(null);
+function useServed<T>(path: string | null): T | Refusal | null {
+  const [answer, setAnswer] = useState<{ path: string; value: T | Refusal } | null>(null);
   useEffect(() => {
     if (!path) return;
     let alive = true;
-    fetch(path).then(async (a) => (a.ok ? ((await a.json()) as T) : { error: await a.text() })).catch(() => ({ error: S.gone }))
+    fetch(path).then(async (a) => (a.ok ? ((await a.json()) as T | Refusal) : { note: await a.text() })).catch(() => ({ note: S.gone }))
       .then((value) => { if (alive) setAnswer({ path, value }); });
     return () => { alive = false; };
   }, [path]);
@@ -55,7 +56,7 @@ function Code({ func }: { func: number }) {
   const carried = useMemo(() => p.sourceOf(func), [p, func]), served = useServed<Source>(!carried && state.hasServer.value && f.file ? `api/source?f=${state.file.value}&func=${func}` : null);
   const code = useServed<Asm>(state.hasServer.value && asm ? `api/disasm?f=${state.file.value}&func=${func}&metric=${state.metric.value}` : null);
   const source = carried ?? served, text = source && "lines" in source ? source : null;
-  const note = !f.file ? "The debug information does not say where this function was written." : text ? "" : source && "error" in source ? source.error : state.hasServer.value ? "" : S.noSource;
+  const note = !f.file ? "The debug information does not say where this function was written." : text ? "" : source && "note" in source ? source.note : state.hasServer.value ? "" : S.noSource;
   return (
     <div class="code" tabIndex={0} aria-label={`Source of ${f.name.slice(0, 200)}`}>
       <div class="tools">
@@ -65,7 +66,7 @@ function Code({ func }: { func: number }) {
       </div>
       {text?.changed && <p class="hint notes">The source file is newer than the recording: lines may not fit.</p>}
       {note && <p class="hint">{note}</p>}
-      {code && "error" in code && <p class="hint">{code.error}</p>}
+      {code && "note" in code && <p class="hint">{code.note}</p>}
       <Lines costs={costs} text={text} asm={code && "lines" in code ? code : null} whole={whole} unit={unit} />
     </div>
   );

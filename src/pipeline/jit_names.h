@@ -1,0 +1,61 @@
+// Names that JIT compilers give to their code, by process: perf maps (/tmp/perf-PID.map) and jitdumps (jit-PID.dump), files
+// that grow as code is made. They are found inside the target's root and by its number in its own pid namespace, and kept
+// open: after the process's end its root may be gone. Used by the pipeline, on its thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "event/event.h"
+#include "symbolize/jitdump.h"
+#include "symbolize/symbolizer.h"
+
+namespace cprof::pipeline {
+
+class JitNames {
+ public:
+  // While it lives: a process that runs generated code. To be called for each new piece of such code; true, now and then:
+  // it is time to look for a dump, too.
+  bool note_code(int32_t pid);
+  // A jitdump that the process has mapped, for others to find it.
+  struct Dump {
+    uint64_t start = 0, end = 0;
+    std::string path;
+    event::FileId file;
+  };
+  void note_dump(int32_t pid, const Dump& dump);
+
+  // From now on find() may look again whether files have grown.
+  void begin_round() { round_++; }
+
+  struct Name {
+    std::string_view name, file;  // file "": not known
+    uint32_t line = 0;
+    uint64_t start = 0;
+    bool is_from_dump = false;
+  };
+  std::optional<Name> find(int32_t pid, uint64_t address);  // views live until the next call for the same process
+
+ private:
+  struct Known {
+    Fd map_file, dump_file;
+    std::unique_ptr<symbolize::PerfMap> map;    // null: none
+    std::unique_ptr<symbolize::JitDump> dump;   // null: none
+    uint64_t map_bytes = 0, round = 0;
+    uint32_t codes = 0;
+    bool is_dump_broken = false;
+  };
+  void read_grown(int32_t pid, Known& known);
+  static std::optional<Name> find_in(Known& known, uint64_t address);
+
+  std::map<int32_t, Known> processes_;
+  uint64_t round_ = 1;
+  size_t open_files_ = 0;
+};
+
+}  // namespace cprof::pipeline

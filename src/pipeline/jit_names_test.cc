@@ -1,0 +1,72 @@
+#include "pipeline/jit_names.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+namespace cprof::pipeline {
+namespace {
+
+// The map of this very process, where JIT compilers put theirs.
+class OwnPerfMap {
+ public:
+  OwnPerfMap() : path_(fmt::format("/tmp/perf-{}.map", getpid())) { remove(path_.c_str()); }
+  ~OwnPerfMap() { remove(path_.c_str()); }
+  void append(std::string_view text) const {
+    FILE* file = fopen(path_.c_str(), "a");
+    ASSERT_NE(file, nullptr);
+    fwrite(text.data(), 1, text.size(), file);
+    fclose(file);
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST(JitNames, AFileThatGrowsIsReadAgainInTheNextRound) {
+  const OwnPerfMap file;
+  JitNames maps;
+  const int32_t pid = getpid();
+  EXPECT_FALSE(maps.find(pid, 0x1000).has_value());
+  file.append("1000 20 first\n");
+  EXPECT_FALSE(maps.find(pid, 0x1000).has_value()) << "one look a round";
+  maps.begin_round();
+  ASSERT_TRUE(maps.find(pid, 0x1010).has_value());
+  EXPECT_EQ(maps.find(pid, 0x1010)->name, "first");
+  file.append("2000 20 second\n");
+  maps.begin_round();
+  EXPECT_EQ(maps.find(pid, 0x1000)->name, "first");
+  ASSERT_TRUE(maps.find(pid, 0x2000).has_value());
+  EXPECT_EQ(maps.find(pid, 0x2000)->name, "second");
+  EXPECT_FALSE(maps.find(pid, 0x3000).has_value());
+}
+
+TEST(JitNames, AFileThatIsGoneWasKeptOpen) {
+  JitNames maps;
+  const int32_t pid = getpid();
+  {
+    const OwnPerfMap file;
+    maps.note_code(pid);  // nothing yet
+    file.append("1000 20 first\n");
+    maps.note_code(pid);
+    file.append("2000 20 second\n");
+  }
+  ASSERT_TRUE(maps.find(pid, 0x2000).has_value());
+  EXPECT_EQ(maps.find(pid, 0x1000)->name, "first");
+}
+
+TEST(JitNames, APipeInItsPlaceIsNoMap) {
+  const std::string path = fmt::format("/tmp/perf-{}.map", getpid());
+  remove(path.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  JitNames maps;
+  EXPECT_FALSE(maps.find(getpid(), 0x1000).has_value());  // and does not wait for a writer
+  remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace cprof::pipeline
