@@ -47,7 +47,7 @@ def header_folders():
     found = set()
     for path in [*(ROOT / "src").rglob("*.cc"), *(ROOT / "src").rglob("*.h"), *(ROOT / "src").rglob("*.c")]:
         found.update(re.findall(r"^\s*#\s*include\s*<(\w+)/", path.read_text(errors="replace"), re.MULTILINE))
-    return sorted(found)
+    return sorted(found - {folder.name for folder in (ROOT / "include").iterdir()})
 
 
 def is_shipped(key, origin):
