@@ -201,9 +201,11 @@ void Session::check_arming() {
   struct sigaction now = {};
   sigaction(setting_.signal, nullptr, &now);
   if (now.sa_sigaction == inproc::on_sampling_signal) return;
-  auto signal = install_handler();
-  if (!signal || *signal == setting_.signal) return;
+  // While the old signal is still ours to recognise the events by.
+  around_.threads.stop_sampling();
   taken_signals_++;
+  auto signal = install_handler();
+  if (!signal) return;
   setting_.signal = *signal;
   around_.threads.rearm(setting_);
 }

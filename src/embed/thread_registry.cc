@@ -218,6 +218,7 @@ uint32_t ThreadRegistry::set_period(inproc::ThreadState& state, uint64_t period_
 void ThreadRegistry::rearm(const inproc::InterruptSetting& setting) {
   std::lock_guard lock(mutex_);
   sampling_.setting = setting;
+  sampling_.is_on = true;
   for (LiveThread& thread : threads_) {
     if (thread.end_ticks) continue;
     inproc::disarm(*thread.state);

@@ -309,8 +309,7 @@ def test_killed(folder):
 def test_sample_rate(folder):
     out = folder / "rate.pb.gz"
     case("sample_rate", out)
-    text = run(PROGRAM, "convert", out, "--metric", "cpu", "-o", folder / "rate.folded")
-    del text
+    run(PROGRAM, "convert", out, "--metric", "cpu", "-o", folder / "rate.folded")
     folded = Folded((folder / "rate.folded").read_text())
     check_shares(folded, ["worker_six", "worker_three"], [0.5, 0.5], "by CPU time")
     run(PROGRAM, "convert", out, "-o", folder / "counts.folded", "--metric", "samples")
