@@ -71,3 +71,4 @@ install(DIRECTORY ${CPROF_PUBLIC_INCLUDE}/cprof DESTINATION ${CMAKE_INSTALL_INCL
 install(FILES ${CMAKE_BINARY_DIR}/lib/cprof.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libcprof)
 install(FILES ${CMAKE_BINARY_DIR}/lib/cprof-config.cmake ${CMAKE_BINARY_DIR}/lib/cprof-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/cprof COMPONENT libcprof)
+add_dependencies(cprof_shipped libcprof libcprof_archive)
