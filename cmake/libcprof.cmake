@@ -62,6 +62,8 @@ target_link_libraries(libcprof_static INTERFACE Threads::Threads ${CMAKE_DL_LIBS
 # What a package of the library consists of: component libcprof.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+# It says where it lies: `cmake --install --prefix` and packages put it elsewhere than this build was told.
+file(RELATIVE_PATH CPROF_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/cprof.pc.in ${CMAKE_BINARY_DIR}/lib/cprof.pc @ONLY)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/cprof-config.cmake.in ${CMAKE_BINARY_DIR}/lib/cprof-config.cmake @ONLY)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/lib/cprof-config-version.cmake COMPATIBILITY SameMajorVersion)
