@@ -37,11 +37,11 @@ bool is_empty(const profile::Profile& p) {
          p.counters.empty();
 }
 
-// A table, a picture or a list of nothing would be taken for a result. Only formats that others merge may hold nothing.
+// A table, a picture or a list of nothing would be taken for a result. Formats that others merge may hold nothing, and the page
+// says that there is nothing, and why.
 bool may_be_empty(const std::vector<session::Output>& outputs) {
-  return std::ranges::all_of(outputs, [](const session::Output& out) {
-    return out.format->name == "cprof" || out.format->name == "pprof";
-  });
+  static constexpr std::string_view kMayBeEmpty[] = {"cprof", "pprof", "html"};
+  return std::ranges::all_of(outputs, [](const session::Output& out) { return std::ranges::count(kMayBeEmpty, out.format->name) > 0; });
 }
 
 // One line, with the first thing that was wrong in the input.

@@ -189,9 +189,15 @@ Profile random_recording(std::mt19937& random) {
   return r.builder.take();
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kRandomRecordings = 1'000;  // each takes as long as ten others
+#else
+constexpr int kRandomRecordings = 10'000;
+#endif
+
 TEST(Pftrace, RandomRecordingsKeepTheRules) {
   std::mt19937 random(5);
-  for (int i = 0; i < 10'000; ++i) {
+  for (int i = 0; i < kRandomRecordings; ++i) {
     const Profile profile = random_recording(random);
     auto out = write_bytes(pftrace_format(), profile, ".pftrace");
     ASSERT_TRUE(out);
