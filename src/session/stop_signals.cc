@@ -9,6 +9,8 @@ volatile std::sig_atomic_t dump_requested = 0;
 
 void on_signal(int) { stop_requested = 1; }
 void on_dump(int) { dump_requested = 1; }
+// As good as ignoring it, but a command that is executed does not inherit it.
+void on_pipe(int) {}
 
 }  // namespace
 
@@ -20,9 +22,11 @@ StopSignals::StopSignals(bool with_dumps) : with_dumps_(with_dumps) {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, &old_int_);
   sigaction(SIGTERM, &action, &old_term_);
-  struct sigaction ignore = {};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, &old_pipe_);
+  struct sigaction pipe = {};
+  pipe.sa_handler = on_pipe;
+  pipe.sa_flags = SA_RESTART;
+  sigaction(SIGPIPE, nullptr, &old_pipe_);
+  if (old_pipe_.sa_handler != SIG_IGN) sigaction(SIGPIPE, &pipe, nullptr);
   if (!with_dumps_) return;
   struct sigaction dump = {};
   dump.sa_handler = on_dump;

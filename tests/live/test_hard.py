@@ -114,6 +114,20 @@ class Targets(harness.Live):
         self.assertEqual(done.stdout, b"to-stdout\n")
         self.assertIn("to-stderr\n", done.stderr)
 
+    def test_signals_of_the_command_are_as_without(self):
+        """A broken pipe ends a command that does not expect one; what its starter ignored stays ignored."""
+        tool = harness.tool("grep")
+        for ignored in ((), (signal.SIGPIPE,)):
+            def prepare(ignored=ignored):
+                signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+                for number in ignored:
+                    signal.signal(number, signal.SIG_IGN)
+            command = [tool, "^Sig[BI]", "/proc/self/status"]
+            alone = subprocess.run(command, stdout=subprocess.PIPE, preexec_fn=prepare, restore_signals=False, check=True)
+            recorded = subprocess.run([harness.CPROF, "record", "-q", "-o", self.path("out.folded"), "--", *command],
+                                      stdout=subprocess.PIPE, preexec_fn=prepare, restore_signals=False, check=True)
+            self.assertEqual(recorded.stdout, alone.stdout)
+
 
 class FullDisk(harness.Live):
     def setUp(self):

@@ -1,6 +1,7 @@
 #include "collect/perf/command.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,15 @@ ssize_t read_retrying(int fd, void* into, size_t size) {
   do n = read(fd, into, size);
   while (n < 0 && errno == EINTR);
   return n;
+}
+
+// What cprof does about signals is not the child's: it may be waiting still when Ctrl-C ends both.
+void forget_handlers() {
+  for (int number : {SIGINT, SIGTERM, SIGUSR2, SIGPIPE}) {
+    struct sigaction action = {};
+    sigaction(number, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) signal(number, SIG_DFL);
+  }
 }
 
 [[noreturn]] void run_child(char* const* argv, int go, int error) {
@@ -38,8 +48,14 @@ Result<Command> Command::fork(const std::vector<std::string>& argv) {
   Fd go_read(go[0]), go_write(go[1]);
   if (pipe2(error, O_CLOEXEC) != 0) return fail_errno("pipe");
   Fd error_read(error[0]), error_write(error[1]);
+  sigset_t all, before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
   pid_t pid = ::fork();
-  if (pid < 0) return fail_errno("fork");
+  const int fork_errno = errno;
+  if (pid == 0) forget_handlers();
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) return fail_errno("fork", fork_errno);
   if (pid == 0) {
     go_write.reset();  // else its own copy would keep it waiting when the parent dies
     run_child(pointers.data(), go_read.get(), error_write.get());
