@@ -79,7 +79,7 @@ class BpfSource final : public ThreadSource {
   Diagnostics diagnostics() const override;
 
  private:
-  void learn_classes();
+  Result<void> learn_classes();
   WaitClass class_of(uint64_t stack) const;
   ThreadSums sums_of(const cpustat_thread& thread, uint64_t time_ns) const;
   void add_open_state(ThreadSums& sums, const cpustat_thread& thread, uint64_t time_ns) const;
@@ -94,13 +94,13 @@ class BpfSource final : public ThreadSource {
   std::vector<uint32_t> gone_;
 };
 
-void BpfSource::learn_classes() {
-  object_->take_new_stacks([&](uint64_t id, std::span<const uint64_t> addresses) {
+Result<void> BpfSource::learn_classes() {
+  TRY(object_->take_new_stacks([&](uint64_t id, std::span<const uint64_t> addresses) {
     const auto [known, is_new] = classes_.try_emplace(id, WaitClass::kOther);
     if (is_new) known->second = stack_classes_.class_of(addresses);
     (void)object_->tell_class(id, static_cast<uint32_t>(known->second));
-  });
-  object_->take_pending([&](const cpustat_pending_key& wait, uint64_t ns) {
+  }));
+  return object_->take_pending([&](const cpustat_pending_key& wait, uint64_t ns) {
     extra_[wait.tid][static_cast<size_t>(class_of(wait.stack))] += ns;
   });
 }
@@ -113,7 +113,7 @@ WaitClass BpfSource::class_of(uint64_t stack) const {
 Result<uint64_t> BpfSource::read(std::vector<ThreadSums>& into) {
   const uint64_t time_ns = now_ns();
   TRY(object_->read_threads(threads_));
-  learn_classes();
+  TRY(learn_classes());
   into.clear();
   into.reserve(threads_.size());
   for (const cpustat_thread& thread : threads_) into.push_back(sums_of(thread, time_ns));

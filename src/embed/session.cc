@@ -197,6 +197,7 @@ void Session::look(bool is_last) {
 
 // Programs take signals for themselves, and close descriptors that they did not open.
 void Session::check_arming() {
+  if (has_no_signal_) return;
   renewed_events_ += around_.threads.renew_closed_events();
   struct sigaction now = {};
   sigaction(setting_.signal, nullptr, &now);
@@ -205,7 +206,8 @@ void Session::check_arming() {
   around_.threads.stop_sampling();
   taken_signals_++;
   auto signal = install_handler();
-  if (!signal) return;
+  has_no_signal_ = !signal;
+  if (has_no_signal_) return;
   setting_.signal = *signal;
   around_.threads.rearm(setting_);
 }
@@ -294,6 +296,9 @@ SessionFacts Session::facts() {
   if (taken_signals_)
     facts.losses.add("sampling_signal_taken", Severity::kNotice,
                      "the program put a handler of its own on the sampling signal; another one is used since", taken_signals_);
+  if (has_no_signal_)
+    facts.losses.add("no_sampling_signal", Severity::kDataLoss,
+                     "the program took every signal that could be sampled by; no samples were taken from then on");
   if (around_.threads.timer_threads())
     facts.losses.add("threads_without_event", Severity::kNotice, "threads sampled by CPU timers, as no perf event was left for them",
                      around_.threads.timer_threads());

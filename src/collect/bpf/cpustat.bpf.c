@@ -8,32 +8,17 @@
 #define SAMPLER_FOR_5_10
 #include "collect/bpf/cpustat_abi.h"
 #include "collect/bpf/kernel_access.bpf.h"
+#include "collect/bpf/maps.bpf.h"
 
 char cpustat_license[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct cpustat_settings settings SEC(".rodata.settings") = {};
-
-#define HASH_OF(name, entries, type_of_key, type_of_value) \
-  struct { \
-    __uint(type, BPF_MAP_TYPE_HASH); \
-    __uint(max_entries, entries); \
-    __type(key, type_of_key); \
-    __type(value, type_of_value); \
-  } name SEC(".maps")
 
 HASH_OF(threads, 32768, uint32_t, struct cpustat_thread);  /* user space chooses how many */
 HASH_OF(targets, CPUSTAT_MAX_TARGETS, uint32_t, uint32_t);
 HASH_OF(classes, CPUSTAT_MAX_STACKS, uint64_t, uint32_t);
 HASH_OF(new_stacks, CPUSTAT_NEW_STACKS, uint64_t, struct cpustat_stack);
 HASH_OF(pending, CPUSTAT_MAX_STACKS, struct cpustat_pending_key, uint64_t);
-
-#define PERCPU_OF(name, entries, type_of_value) \
-  struct { \
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); \
-    __uint(max_entries, entries); \
-    __type(key, uint32_t); \
-    __type(value, type_of_value); \
-  } name SEC(".maps")
 
 enum room { ROOM_SWITCH, ROOM_ITERATOR, ROOMS };  /* the iterator may be interrupted by a switch */
 PERCPU_OF(stack_rooms, ROOMS, struct cpustat_stack);

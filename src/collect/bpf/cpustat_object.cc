@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "collect/bpf/bpf_messages.h"
+#include "collect/bpf/built_in_object.h"
 #include "collect/bpf/cpustat_bytes.h"
 
 namespace cprof::collect {
@@ -19,7 +20,7 @@ namespace {
 constexpr uint32_t kBatch = 1024;
 
 // Every pair of a hash map, or takes them all out: in batches, as the kernel keeps them. Before 5.6 there are none, and
-// nothing here runs before 5.10.
+// nothing here runs before 5.10. On an error keys and values hold what was read before it, which is taken out then.
 template <typename Key, typename Value>
 Result<void> read_all(int fd, bool take, std::vector<Key>& keys, std::vector<Value>& values) {
   keys.clear();
@@ -63,22 +64,11 @@ CpustatObject::~CpustatObject() {
 }
 
 Result<void> CpustatObject::open_and_load(const cpustat_settings& settings, uint32_t most_threads) {
-  BpfMessages messages;
-  const auto bytes = cpustat_object_bytes();
-  bpf_object_open_opts options{};
-  options.sz = sizeof(options);
-  options.object_name = "cprof_cpustat";
-  object_ = bpf_object__open_mem(bytes.data(), bytes.size(), &options);
-  if (!object_) return bpf_failure("opening the built-in program", errno, &messages);
-  size_t size = 0;
-  bpf_map* constants = bpf_object__find_map_by_name(object_, ".rodata.settings");
-  void* initial = constants ? const_cast<void*>(bpf_map__initial_value(constants, &size)) : nullptr;
-  if (!initial || size < sizeof(settings)) return fail("bpf: the built-in program has no settings");
-  memcpy(initial, &settings, sizeof(settings));
+  object_ = TRY(open_built_in(cpustat_object_bytes(), "cprof_cpustat", std::as_bytes(std::span(&settings, 1))));
   bpf_map__set_max_entries(bpf_object__find_map_by_name(object_, "threads"), most_threads);
   if (settings.filter == CPUSTAT_ALL || settings.filter == CPUSTAT_CGROUP)
     bpf_map__set_max_entries(bpf_object__find_map_by_name(object_, "targets"), 1);
-  if (int error = bpf_object__load(object_)) return bpf_failure("loading the program", -error, &messages);
+  TRY(load_built_in(object_));
   threads_fd_ = map_fd("threads");
   look_fd_ = bpf_program__fd(bpf_object__find_program_by_name(object_, "on_look"));
   return {};
@@ -98,17 +88,9 @@ Result<void> CpustatObject::set_cgroup(int cgroup_fd) {
   return fail_errno("--cgroup: not a directory of the cgroup v2 hierarchy");
 }
 
-Result<void> CpustatObject::attach(const char* program) {
-  BpfMessages messages;
-  bpf_link* link = bpf_program__attach(bpf_object__find_program_by_name(object_, program));
-  if (!link) return bpf_failure(fmt::format("attaching {}", program), errno, &messages);
-  links_.push_back(link);
-  return {};
-}
-
 // The switches last: a thread's life is known before its time is counted.
 Result<void> CpustatObject::start() {
-  for (const char* program : {"on_fork", "on_exec", "on_exit", "on_waking", "on_switch"}) TRY(attach(program));
+  for (const char* program : {"on_fork", "on_exec", "on_exit", "on_waking", "on_switch"}) links_.push_back(TRY(attach_built_in(object_, program)));
   return note_existing_threads();
 }
 
@@ -156,23 +138,25 @@ void CpustatObject::forget(std::span<const uint32_t> tids) {
   for (uint32_t tid : tids) bpf_map_delete_elem(threads_fd_, &tid);
 }
 
-void CpustatObject::take_new_stacks(const std::function<void(uint64_t, std::span<const uint64_t>)>& on_stack) {
+Result<void> CpustatObject::take_new_stacks(const std::function<void(uint64_t, std::span<const uint64_t>)>& on_stack) {
   std::vector<uint64_t> ids;
   std::vector<cpustat_stack> stacks;
-  if (!read_all(map_fd("new_stacks"), true, ids, stacks)) return;
+  auto done = read_all(map_fd("new_stacks"), true, ids, stacks);
   for (size_t i = 0; i < ids.size(); i++)
     on_stack(ids[i], std::span(stacks[i].addresses, std::min<size_t>(stacks[i].count, CPUSTAT_MAX_FRAMES)));
+  return done;
 }
 
 bool CpustatObject::tell_class(uint64_t stack, uint32_t wait_class) {
   return bpf_map_update_elem(map_fd("classes"), &stack, &wait_class, BPF_ANY) == 0;
 }
 
-void CpustatObject::take_pending(const std::function<void(const cpustat_pending_key&, uint64_t)>& on_wait) {
+Result<void> CpustatObject::take_pending(const std::function<void(const cpustat_pending_key&, uint64_t)>& on_wait) {
   std::vector<cpustat_pending_key> waits;
   std::vector<uint64_t> sums;
-  if (!read_all(map_fd("pending"), true, waits, sums)) return;
+  auto done = read_all(map_fd("pending"), true, waits, sums);
   for (size_t i = 0; i < waits.size(); i++) on_wait(waits[i], sums[i]);
+  return done;
 }
 
 std::array<uint64_t, CPUSTAT_COUNTERS> CpustatObject::counters() const {

@@ -37,17 +37,16 @@ class CpustatObject {
   void forget(std::span<const uint32_t> tids);
 
   // Stacks whose class the programs want to know; told by tell_class().
-  void take_new_stacks(const std::function<void(uint64_t id, std::span<const uint64_t> addresses)>& on_stack);
+  Result<void> take_new_stacks(const std::function<void(uint64_t id, std::span<const uint64_t> addresses)>& on_stack);
   bool tell_class(uint64_t stack, uint32_t wait_class);  // false: no room, waits on it go on to come by stack
   // Waits on stacks that had no class when they ended; each is given once.
-  void take_pending(const std::function<void(const cpustat_pending_key&, uint64_t ns)>& on_wait);
+  Result<void> take_pending(const std::function<void(const cpustat_pending_key&, uint64_t ns)>& on_wait);
 
   std::array<uint64_t, CPUSTAT_COUNTERS> counters() const;  // over all CPUs
 
  private:
   CpustatObject() = default;
   Result<void> open_and_load(const cpustat_settings& settings, uint32_t most_threads);
-  Result<void> attach(const char* program);
   Result<void> note_existing_threads();
   void look_at_running(std::span<cpustat_thread> threads);
   int map_fd(const char* name) const;

@@ -11,12 +11,14 @@
 #include <cstring>
 
 #include "collect/bpf/bpf_messages.h"
+#include "collect/bpf/built_in_object.h"
 #include "collect/bpf/sampler_bytes.h"
 
 namespace cprof::collect {
 namespace {
 
 constexpr size_t kChunkBytes = SAMPLER_CHUNK_WORDS * sizeof(uint32_t);
+
 }  // namespace
 
 // What a kernel can do is best found out by trying: distributions add to old ones.
@@ -38,22 +40,10 @@ Result<std::unique_ptr<SamplerObject>> SamplerObject::load_variant(const sampler
 }
 
 Result<void> SamplerObject::open_and_load(const sampler_settings& settings, SamplerVariant variant) {
-  BpfMessages messages;
   settings_ = settings;
-  std::span<const std::byte> bytes = sampler_object_bytes(variant);
-  bpf_object_open_opts options{};
-  options.sz = sizeof(options);
-  options.object_name = "cprof";
-  object_ = bpf_object__open_mem(bytes.data(), bytes.size(), &options);
-  if (!object_) return bpf_failure("opening the built-in program", errno, &messages);
-  size_t size = 0;
-  bpf_map* constants = bpf_object__find_map_by_name(object_, ".rodata.settings");
-  void* initial = constants ? const_cast<void*>(bpf_map__initial_value(constants, &size)) : nullptr;
-  if (!initial || size < sizeof(settings)) return fail("bpf: the built-in program has no settings");
-  memcpy(initial, &settings, sizeof(settings));
+  object_ = TRY(open_built_in(sampler_object_bytes(variant), "cprof", std::as_bytes(std::span(&settings, 1))));
   fit_to_settings();
-  if (int error = bpf_object__load(object_)) return bpf_failure("loading the program", -error, &messages);
-  return {};
+  return load_built_in(object_);
 }
 
 // What this run does not use is not loaded and takes no memory.
@@ -100,18 +90,10 @@ SamplerObject::~SamplerObject() {
   if (object_) bpf_object__close(object_);
 }
 
-Result<void> SamplerObject::attach(const char* program) {
-  BpfMessages messages;
-  bpf_link* link = bpf_program__attach(bpf_object__find_program_by_name(object_, program));
-  if (!link) return bpf_failure(fmt::format("attaching {}", program), errno, &messages);
-  tracepoints_.push_back(link);
-  return {};
-}
-
 Result<void> SamplerObject::attach_tracepoints() {
-  for (const char* program : {"on_fork", "on_exec", "on_exit"}) TRY(attach(program));
+  for (const char* program : {"on_fork", "on_exec", "on_exit"}) tracepoints_.push_back(TRY(attach_built_in(object_, program)));
   if (!settings_.off_cpu) return {};
-  for (const char* program : {"on_wakeup", "on_switch"}) TRY(attach(program));
+  for (const char* program : {"on_wakeup", "on_switch"}) tracepoints_.push_back(TRY(attach_built_in(object_, program)));
   return {};
 }
 

@@ -74,7 +74,6 @@ class SamplerObject final : public SamplerMaps {
   Result<void> map_tables();
   Result<void*> map_memory(int fd, size_t bytes);
   int map_fd(const char* name) const;
-  Result<void> attach(const char* program);
 
   bpf_object* object_ = nullptr;
   sampler_settings settings_{};

@@ -3,6 +3,7 @@
 #define CPROF_SAMPLER_STATE_BPF_H
 
 #include "collect/bpf/kernel_access.bpf.h"
+#include "collect/bpf/maps.bpf.h"
 #include "collect/bpf/sampler_abi.h"
 #include "unwind/core/unwind_rows.h"
 
@@ -15,14 +16,6 @@ struct sampler_control control SEC(".data.control") = {};
     __uint(map_flags, BPF_F_MMAPABLE); \
     __uint(max_entries, entries); \
     __type(key, uint32_t); \
-    __type(value, type_of_value); \
-  } name SEC(".maps")
-
-#define HASH_OF(name, entries, type_of_key, type_of_value) \
-  struct { \
-    __uint(type, BPF_MAP_TYPE_HASH); \
-    __uint(max_entries, entries); \
-    __type(key, type_of_key); \
     __type(value, type_of_value); \
   } name SEC(".maps")
 

@@ -56,14 +56,6 @@ struct scratch {
   struct sampler_stack stack;
 };
 
-#define PERCPU_OF(name, entries, type_of_value) \
-  struct { \
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); \
-    __uint(max_entries, entries); \
-    __type(key, uint32_t); \
-    __type(value, type_of_value); \
-  } name SEC(".maps")
-
 /* One for each slot of each CPU (place_of); user space makes it as long as there are CPUs. The value of a per-CPU map could
  * not be so large. */
 struct {
