@@ -127,9 +127,10 @@ TEST_P(ViewVectors, Neighbours) {
   const json& wanted = c_["neighbours"];
   const Profile p = profile_of(c_, "stacks");
   const Groups groups(p, Granularity::kFunctions);
+  const std::string function = wanted["of"];
   std::vector<uint32_t> of;
   for (uint32_t group = 0; group < groups.size(); ++group)
-    if (groups.name(group).text == wanted["of"]) of.push_back(group);
+    if (groups.name(group).text == function) of.push_back(group);
   std::set<json> callers, callees;
   for (const Neighbourhood& around : neighbours_of(call_tree(p, groups, totals_of(p)), of, groups.size())) {
     for (const Neighbour& n : around.callers)
@@ -155,7 +156,7 @@ TEST_P(ViewVectors, Diff) {
     const Diff result = diff(both, base, after, {.normalize = normalize, .by_total = by_total});
     for (const json& row : c_["diff"]["rows"]) {
       if ((row[1] == "total") != by_total) continue;
-      const auto found = std::ranges::find_if(result.rows, [&](const DiffRow& r) { return r.name == row[0]; });
+      const auto found = std::ranges::find(result.rows, row[0].get<std::string>(), &DiffRow::name);
       ASSERT_NE(found, result.rows.end()) << row;
       EXPECT_EQ(found->before, row[2].get<int64_t>()) << row;
       EXPECT_EQ(found->after, row[3].get<int64_t>()) << row;

@@ -1,20 +1,14 @@
 #include "cli/cpustat_run.h"
 
-#include <time.h>
-
 #include <algorithm>
+
+#include "base/clock.h"
 
 namespace cprof::cli {
 namespace {
 
 constexpr uint64_t kMillisecondNs = 1'000'000;
 constexpr uint64_t kLongestWaitNs = 100 * kMillisecondNs;  // a command's end and a signal are noticed after that
-
-uint64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
 
 }  // namespace
 
@@ -40,12 +34,12 @@ Result<void> CpustatRun::go_on(CpustatScreen& screen, const std::function<bool()
   uint64_t next_ns = start_ns_ + screen.interval_ns();
   uint64_t look_ns = start_ns_ + std::min(source_->look_after_ns(), end_ns - start_ns_);
   bool wants_more = true, has_threads = true;
-  while (wants_more && has_threads && now_ns() < end_ns && !has_ended()) {
-    const uint64_t now = now_ns();
+  while (wants_more && has_threads && monotonic_ns() < end_ns && !has_ended()) {
+    const uint64_t now = monotonic_ns();
     next_ns = std::min(next_ns, now + screen.interval_ns());  // it may have become shorter
     const uint64_t until = std::min({next_ns, look_ns, end_ns, now + kLongestWaitNs});
     if (until > now) wants_more = screen.wait(static_cast<int>((until - now + kMillisecondNs - 1) / kMillisecondNs));
-    if (const uint64_t after = now_ns(); after >= next_ns) {
+    if (const uint64_t after = monotonic_ns(); after >= next_ns) {
       has_threads = TRY(take_interval(screen));
       next_ns = std::max(next_ns + screen.interval_ns(), after);
     } else if (after >= look_ns) {
@@ -53,11 +47,11 @@ Result<void> CpustatRun::go_on(CpustatScreen& screen, const std::function<bool()
     } else {
       continue;
     }
-    look_ns = now_ns() + std::min(source_->look_after_ns(), kLongestWaitNs * 100);
+    look_ns = monotonic_ns() + std::min(source_->look_after_ns(), kLongestWaitNs * 100);
     if (options_.count && taken_ >= options_.count) return {};
   }
   // What came since the last whole interval.
-  if (has_threads && now_ns() > last_ns_ + kMillisecondNs) TRY(take_interval(screen));
+  if (has_threads && monotonic_ns() > last_ns_ + kMillisecondNs) TRY(take_interval(screen));
   return {};
 }
 

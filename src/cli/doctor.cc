@@ -30,8 +30,6 @@ uint64_t effective_capabilities() {
   return at == std::string::npos ? 0 : strtoull(status->c_str() + at + 7, nullptr, 16);
 }
 
-constexpr int kCapSysPtrace = 19, kCapSysAdmin = 21, kCapPerfmon = 38, kCapCheckpointRestore = 40;
-
 std::optional<int> try_event(uint32_t type, uint64_t config, bool kernel) {
   perf_event_attr attr;
   memset(&attr, 0, sizeof attr);

@@ -20,6 +20,9 @@ using DoctorCheck = Finding (*)();
 
 // The number that a file of /proc or /sys holds.
 std::optional<long> read_number(const std::string& path);
+// As linux/capability.h has them from 5.9 on; older headers lack the later ones.
+constexpr int kCapSysPtrace = 19, kCapSysAdmin = 21, kCapSyslog = 34, kCapPerfmon = 38, kCapBpf = 39, kCapCheckpointRestore = 40;
+
 bool has_capability(int number);  // effective
 
 // doctor_system.cc: limits of the system, what off-CPU needs, where names and tables are kept.

@@ -20,8 +20,8 @@ struct Capability {
   int number;
   const char* name;
 };
-constexpr Capability kUsed[] = {{38, "cap_perfmon"}, {39, "cap_bpf"}, {19, "cap_sys_ptrace"}, {40, "cap_checkpoint_restore"}, {34, "cap_syslog"}};
-constexpr int kCapSysPtrace = 19, kCapSysAdmin = 21;
+constexpr Capability kUsed[] = {{kCapPerfmon, "cap_perfmon"}, {kCapBpf, "cap_bpf"}, {kCapSysPtrace, "cap_sys_ptrace"},
+                                {kCapCheckpointRestore, "cap_checkpoint_restore"}, {kCapSyslog, "cap_syslog"}};
 
 Finding check_capabilities() {
   std::string missing;
@@ -132,12 +132,12 @@ Finding check_debuginfod() {
           "debug files of a distribution: --debuginfod=URL, as https://debuginfod.debian.net"};
 }
 
-constexpr DoctorCheck kChecks[] = {check_capabilities, check_namespaces, check_live_memory, check_open_files, check_kernel_depth,
+constexpr DoctorCheck kSystemChecks[] = {check_capabilities, check_namespaces, check_live_memory, check_open_files, check_kernel_depth,
                                    check_cpu_share,    check_wakeups,    check_cgroups,     check_btf,        check_bpf_compiler,
                                    check_clock,        check_unwind_cache, check_debuginfod};
 
 }  // namespace
 
-std::span<const DoctorCheck> system_checks() { return kChecks; }
+std::span<const DoctorCheck> system_checks() { return kSystemChecks; }
 
 }  // namespace cprof::cli

@@ -61,7 +61,7 @@ std::string history_path() {
   return access(folder.c_str(), W_OK) == 0 ? folder + "/sql_history" : "";
 }
 
-constexpr std::string_view kHelp =
+constexpr std::string_view kShellHelp =
     R"(Statements end with ';' and may go over several lines. Tab completes names, Ctrl-C stops.
   .tables               what can be asked
   .schema [NAME]        columns of a table or view
@@ -132,7 +132,7 @@ class Shell {
     const std::string argument =
         space == std::string::npos ? "" : command.substr(command.find_first_not_of(' ', space));
     if (verb == ".help")
-      fmt::print("{}", kHelp);
+      fmt::print("{}", kShellHelp);
     else if (verb == ".quit" || verb == ".exit")
       is_done_ = true;
     else if (verb == ".tables")

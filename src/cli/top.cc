@@ -1,7 +1,6 @@
 // cprof top: the verb. Samples the target and shows, again and again, where its last seconds went.
 #include <fmt/format.h>
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <cstdio>
 
 #include "analyze/filters.h"
+#include "base/clock.h"
 #include "cli/live_target.h"
 #include "cli/options.h"
 #include "cli/text_layout.h"
@@ -26,15 +26,8 @@ namespace {
 
 using term::Key;
 
-constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr int kPollMs = 50;
 constexpr size_t kBatchColumns = 120;
-
-uint64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * kSecondNs + static_cast<uint64_t>(t.tv_nsec);
-}
 
 struct Arguments {
   TargetArguments target;
@@ -137,7 +130,7 @@ class BatchScreen final : public Screen {
   uint64_t interval_ns_;
 };
 
-constexpr const char* kHelp[] = {
+constexpr const char* kTopHelp[] = {
     "f s c t              functions, stacks, call tree, threads; Tab is the next of them",
     "/                    only stacks with a frame that a regular expression finds",
     "p                    only this process, by name or number",
@@ -262,7 +255,7 @@ class LiveScreen final : public Screen {
     const TopLines shown = picture(profile_, filters_, pane_, columns);
     std::vector<std::string> screen = {style_.title(shortened(top_line(shown), columns))};
     if (shows_help_) {
-      for (const char* line : kHelp) screen.push_back(shortened(line, columns));
+      for (const char* line : kTopHelp) screen.push_back(shortened(line, columns));
     } else {
       for (const std::string& line : shown.header) screen.push_back(style_.header(padded(shortened(line, columns), columns)));
       scroller_.fit(shown.rows.size(), height > screen.size() + 1 ? height - screen.size() - 1 : 1);
@@ -290,21 +283,21 @@ class LiveScreen final : public Screen {
 
 // Pictures until the target ends, the time is over or the user has seen enough.
 Result<void> look(session::LiveRecording& recording, Screen& screen, const Arguments& a) {
-  const uint64_t start_ns = now_ns(), end_ns = a.duration > 0 ? start_ns + static_cast<uint64_t>(a.duration * 1e9) : ~uint64_t{0};
+  const uint64_t start_ns = monotonic_ns(), end_ns = a.duration > 0 ? start_ns + static_cast<uint64_t>(a.duration * 1e9) : ~uint64_t{0};
   uint64_t next_ns = start_ns + screen.interval_ns(), shown = 0;
   auto show = [&]() -> Result<void> {
     shown++;
-    return screen.show(recording.look(), static_cast<double>(now_ns() - start_ns) / 1e9);
+    return screen.show(recording.look(), static_cast<double>(monotonic_ns() - start_ns) / 1e9);
   };
   bool more = true;
-  while (more && now_ns() < end_ns) {
+  while (more && monotonic_ns() < end_ns) {
     more = TRY(recording.poll(kPollMs));
     if (!screen.wait(0)) return {};
-    const uint64_t now = now_ns();
+    const uint64_t now = monotonic_ns();
     next_ns = std::min(next_ns, now + screen.interval_ns());
     if (now < next_ns) continue;
     TRY(show());
-    next_ns = std::max(next_ns + screen.interval_ns(), now_ns());
+    next_ns = std::max(next_ns + screen.interval_ns(), monotonic_ns());
     if (a.count && shown >= a.count) return {};
   }
   return show();

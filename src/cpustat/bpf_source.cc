@@ -1,12 +1,12 @@
 // The sums of the BPF programs, brought up to the moment of reading: what a thread is in the middle of is added here.
 #include <fcntl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <unordered_map>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "collect/bpf/cpustat_object.h"
@@ -24,12 +24,6 @@ using profile::WaitClass;
 static_assert(kWaitClasses <= CPUSTAT_UNKNOWN_CLASS);
 
 constexpr uint64_t kLeastThreads = 8192, kMostThreads = 1 << 20;
-
-uint64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
 
 uint64_t between(uint64_t from, uint64_t to) { return to > from ? to - from : 0; }
 
@@ -111,7 +105,7 @@ WaitClass BpfSource::class_of(uint64_t stack) const {
 }
 
 Result<uint64_t> BpfSource::read(std::vector<ThreadSums>& into) {
-  const uint64_t time_ns = now_ns();
+  const uint64_t time_ns = monotonic_ns();
   TRY(object_->read_threads(threads_));
   TRY(learn_classes());
   into.clear();

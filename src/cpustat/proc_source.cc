@@ -4,13 +4,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "cpustat/proc_thread.h"
 #include "cpustat/thread_source.h"
@@ -22,12 +22,6 @@ namespace {
 using profile::WaitClass;
 
 constexpr uint64_t kLeastLookNs = 20'000'000, kCostFactor = 50;
-
-uint64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
 
 struct Followed {
   ThreadSums sums;                // with what it was when first seen taken off
@@ -86,14 +80,14 @@ WaitClass ProcSource::class_of(const event::Task& task, char state) {
 }
 
 void ProcSource::look() {
-  const uint64_t start_ns = now_ns();
+  const uint64_t start_ns = monotonic_ns();
   for (auto& [tid, thread] : threads_) {
     const event::Task task{thread.sums.pid, tid};
     const auto stat = read_proc_stat(proc_, task);
     if (!stat || stat->state == 'R') continue;
     thread.looks[static_cast<size_t>(class_of(task, stat->state))]++;
   }
-  look_after_ns_ = std::max(kLeastLookNs, (now_ns() - start_ns) * kCostFactor);
+  look_after_ns_ = std::max(kLeastLookNs, (monotonic_ns() - start_ns) * kCostFactor);
 }
 
 // The time since it was last told, less what it ran and was runnable, goes to the classes as often as they were seen.
@@ -144,7 +138,7 @@ void ProcSource::read_thread(const event::Task& task, uint64_t time_ns) {
 }
 
 Result<uint64_t> ProcSource::read(std::vector<ThreadSums>& into) {
-  const uint64_t time_ns = now_ns();
+  const uint64_t time_ns = monotonic_ns();
   round_++;
   for (const event::Task& task : tasks()) read_thread(task, time_ns);
   into.clear();

@@ -12,13 +12,13 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/clock.h"
 #include "base/file.h"
 
 namespace cprof::cpustat {
 namespace {
 
 constexpr size_t kMostBytes = 1 << 20;
-constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kKernelThreadFlag = 0x00200000;  // PF_KTHREAD of the kernel's sched.h
 
 uint64_t tick_ns() {

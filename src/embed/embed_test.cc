@@ -4,6 +4,7 @@
 
 #include <cprof/cprof.h>
 
+#include "base/clock.h"
 #include "embed/name_table.h"
 #include "embed/options.h"
 #include "embed/outputs.h"

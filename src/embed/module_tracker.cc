@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/clock.h"
 #include "collect/inproc/handler.h"
 #include "embed/tick_clock.h"
 #include "object/process_files.h"

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "embed/module_names.h"
+#include "embed/scopes.h"
 #include "profile/builder.h"
 #include "timeline/slice_lanes.h"
 
@@ -18,7 +19,6 @@ namespace {
 using inproc::WalkEnd;
 using profile::StackEnd;
 
-constexpr uint64_t kJumpedFlag = uint64_t{1} << 28;
 
 uint32_t name_of(uint64_t word) { return static_cast<uint32_t>(word & 0xffffff); }
 uint32_t kind_of(uint64_t word) { return static_cast<uint32_t>(word >> 24 & 15); }

@@ -14,8 +14,6 @@ namespace {
 
 using inproc::ThreadState;
 
-constexpr uint64_t kJumpedFlag = uint64_t{1} << 28;
-
 std::atomic<bool> overwrites_oldest{false};
 std::atomic<uint64_t> without_ring{0};
 

@@ -6,6 +6,9 @@
 
 namespace cprof::embed {
 
+// In a record's word: the scope was left by a jump over it.
+constexpr uint64_t kJumpedFlag = uint64_t{1} << 28;
+
 // What happens to a record when its ring is full. Before the first scope of a session.
 void set_overwrites(bool overwrites);
 

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "collect/inproc/handler.h"
 #include "embed/import_hooks.h"
 #include "embed/scopes.h"

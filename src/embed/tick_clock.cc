@@ -1,14 +1,15 @@
 #include "embed/tick_clock.h"
 
 #include <cprof/cprof.h>
-#include <time.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 #include <algorithm>
 
-extern "C" uint64_t cprof_ticks_by_call_(void) { return cprof::embed::monotonic_ns(); }
+#include "base/clock.h"
+
+extern "C" uint64_t cprof_ticks_by_call_(void) { return cprof::monotonic_ns(); }
 
 namespace cprof::embed {
 namespace {
@@ -28,12 +29,6 @@ bool counter_is_steady() {
 }
 
 }  // namespace
-
-uint64_t monotonic_ns() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 void TickClock::choose_source() { cprof_uses_tsc_ = counter_is_steady(); }
 

@@ -7,8 +7,6 @@
 
 namespace cprof::embed {
 
-uint64_t monotonic_ns();
-
 class TickClock {
  public:
   // Decides for the process whether the counter can be used at all: it must run at one rate whatever the CPU does.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "profile/frame_name.h"
 
 namespace cprof::format {
@@ -16,8 +17,6 @@ constexpr std::array<std::string_view, 8> kUserRegions = {"vdso", "vsyscall", "v
                                                           "stack", "user", "anon", "uprobes"};
 
 bool is_module_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-'; }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 FrameKind kind_of_region(std::string_view path) {
   if (path.starts_with("[JIT") || path == "[jit]") return FrameKind::kJit;

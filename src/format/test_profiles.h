@@ -78,6 +78,11 @@ inline std::string dump(const Profile& profile) {
   return all;
 }
 
+inline std::string read_dump(const FormatInfo& format, std::string_view text) {
+  auto profile = read_bytes(format, text);
+  return profile ? dump(*profile) : profile.error().message;
+}
+
 inline int64_t total(const Profile& profile, std::string_view metric) {
   int64_t sum = 0;
   for (const auto& row : profile.aggregates)

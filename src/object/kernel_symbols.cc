@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/ascii.h"
 #include "base/file.h"
 
 namespace cprof::object {
@@ -25,13 +26,6 @@ struct Line {
   char type = 0;
   std::string_view name, module;
 };
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 // "ffffffffc0a01000 t nfs_open\t[nfs]"
 std::optional<Line> parse_line(std::string_view text) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "object/process_files.h"
 
 namespace cprof::pipeline {
@@ -15,11 +16,6 @@ Result<std::shared_ptr<object::ElfFile>> open_below(const std::string& root, con
   if (!wanted.build_id.empty() && !std::ranges::equal(file->build_id(), wanted.build_id))
     return fail(wanted.path + ": not the recorded file, by its build-id");
   return file;
-}
-
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 }  // namespace
@@ -62,7 +58,7 @@ std::vector<std::byte> build_id_from_hex(std::string_view hex) {
   std::vector<std::byte> bytes;
   if (hex.size() % 2 != 0) return bytes;
   for (size_t i = 0; i < hex.size(); i += 2) {
-    int high = digit_of(hex[i]), low = digit_of(hex[i + 1]);
+    int high = hex_digit(hex[i]), low = hex_digit(hex[i + 1]);
     if (high < 0 || low < 0) return {};
     bytes.push_back(static_cast<std::byte>(high << 4 | low));
   }

@@ -16,10 +16,6 @@ using profile::Profile;
 
 constexpr unsigned kMostTries = 3;
 
-uint64_t lookup_address(const profile::Location& location) {
-  return location.file_address - (location.is_return_address ? 1 : 0);
-}
-
 // Every member, or this does not compile.
 Profile copy_of(const Profile& from) {
   Profile to;
@@ -144,7 +140,7 @@ void LiveNamer::learn_files(const Profile& profile, const std::vector<int32_t>& 
     if (location.kind != FrameKind::kUser || !location.mapping.valid()) continue;
     const profile::Mapping& mapping = profile.mappings[location.mapping.index()];
     File& file = file_of(profile, mapping);
-    const uint64_t svma = lookup_address(location);
+    const uint64_t svma = location.call_file_address();
     if (file.by_address.contains(svma)) continue;
     if (!file.elf && file.tries < kMostTries) open(file, profile, mapping, pids[i]);
     if (file.elf) unknown[&file].push_back(svma);
@@ -163,7 +159,7 @@ const LiveNamer::Named* LiveNamer::find_kernel(uint64_t address) {
 
 // Null: it has no name, for now.
 const LiveNamer::Named* LiveNamer::find(const Profile& profile, const profile::Location& location, int32_t pid) {
-  const uint64_t address = lookup_address(location);
+  const uint64_t address = location.call_file_address();
   if (location.kind == FrameKind::kKernel) return find_kernel(address);
   if (location.kind == FrameKind::kJit) {
     const auto entry = jit_names_.find(pid, address);

@@ -9,14 +9,6 @@
 #include "pipeline/kernel_names.h"
 
 namespace cprof::pipeline {
-namespace {
-
-// The call is before a return address.
-uint64_t lookup_address(const profile::Location& location) {
-  return location.file_address - (location.is_return_address ? 1 : 0);
-}
-
-}  // namespace
 
 Namer::Namer(const Options& options, profile::ProfileBuilder& builder, Modules& modules, StackInterner& interner,
              Diagnostics& diagnostics)
@@ -53,7 +45,7 @@ void Namer::name_file(ModuleFile& file, std::span<const profile::LocationId> loc
   modules_.debug_file(file);
   modules_.fetch_debug_file(file);
   std::vector<uint64_t> svmas;
-  for (profile::LocationId id : locations) svmas.push_back(lookup_address(builder_.profile().locations[id.index()]));
+  for (profile::LocationId id : locations) svmas.push_back(builder_.profile().locations[id.index()].call_file_address());
   name_addresses({file.elf, file.debug, file.path, options_.inline_frames}, svmas, demangler_, diagnostics_,
                  [&](size_t i, const symbolize::Symbolized& found) { name_location(file, locations[i], found); });
 }
@@ -64,7 +56,7 @@ bool Namer::open_late(ModuleFile& file, std::span<const profile::LocationId> loc
   profile::Profile& profile = builder_.profile();
   for (profile::LocationId id : locations) {
     profile::Location& location = profile.locations[id.index()];
-    uint64_t offset = lookup_address(location);
+    uint64_t offset = location.call_file_address();
     auto svma = file.elf->file_offset_to_svma(offset);
     location.file_address = svma.value_or(offset) + (location.is_return_address ? 1 : 0);
     profile.mappings[location.mapping.index()].load_bias = location.address - location.file_address;
@@ -76,7 +68,7 @@ void Namer::name_location(const ModuleFile& file, profile::LocationId id, const 
   profile::Location& location = builder_.profile().locations[id.index()];
   location.function_start = found.function_start;
   if (!location.function_start && file.table)
-    if (auto range = file.table->function_range(lookup_address(location))) location.function_start = range->first;
+    if (auto range = file.table->function_range(location.call_file_address())) location.function_start = range->first;
   if (!found.lines.empty()) return set_lines(id, found);
   count_miss(diagnostics_, found.miss, 1, fmt::format("{}+{:#x}", file.path, location.file_address));
 }
@@ -117,13 +109,13 @@ void Namer::set_name(profile::LocationId id, std::string_view name, uint64_t fun
 
 void Namer::name_kernel(profile::LocationId id, const object::KernelSymbols& symbols) {
   const profile::Location& location = builder_.profile().locations[id.index()];
-  if (auto found = kernel_name(symbols, lookup_address(location))) set_name(id, found->name, found->start);
+  if (auto found = kernel_name(symbols, location.call_file_address())) set_name(id, found->name, found->start);
 }
 
 void Namer::name_jit(profile::LocationId id) {
   const profile::Location& location = builder_.profile().locations[id.index()];
   int32_t pid = interner_.origin(id).pid;
-  auto entry = modules_.surroundings().same_machine ? interner_.jit_names().find(pid, lookup_address(location)) : std::nullopt;
+  auto entry = modules_.surroundings().same_machine ? interner_.jit_names().find(pid, location.call_file_address()) : std::nullopt;
   if (!entry) {
     diagnostics_.add("unnamed_jit", Severity::kNotice,
                      "frames without a name in generated code: start the program with its perf-map option "

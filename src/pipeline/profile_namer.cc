@@ -32,8 +32,6 @@ bool notes_this_boot(const profile::RunInfo& run) {
   return !boot.empty() && std::ranges::find(run.comments, std::string(kBootComment) + boot) != run.comments.end();
 }
 
-uint64_t lookup_address(const Location& location) { return location.address - (location.is_return_address ? 1 : 0); }
-
 // A separate debug file keeps its segments' addresses, not their offsets: then only a mapping of the whole segment tells.
 std::optional<uint64_t> bias_by_debug_file(const profile::Mapping& mapping, const object::ElfFile& debug) {
   for (const object::Segment& segment : debug.segments()) {
@@ -150,7 +148,7 @@ void ProfileNamer::name_mapping(uint32_t mapping, Rows& rows) {
   set_bias(mapping, rows, *bias);
   std::ranges::sort(rows, {}, [&](uint32_t r) { return profile_.locations[r].address; });
   std::vector<uint64_t> svmas;
-  for (uint32_t r : rows) svmas.push_back(lookup_address(profile_.locations[r]) - *bias);
+  for (uint32_t r : rows) svmas.push_back(profile_.locations[r].call_address() - *bias);
   name_addresses(file, svmas, demangler_, diagnostics,
                  [&](size_t i, const symbolize::Symbolized& found) { take(rows[i], found, path); });
 }
@@ -215,7 +213,7 @@ std::optional<object::KernelSymbols> ProfileNamer::kernel_symbols() {
 void ProfileNamer::name_kernel(const Rows& rows, const object::KernelSymbols& symbols) {
   for (uint32_t row : rows) {
     Location& location = profile_.locations[row];
-    auto found = kernel_name(symbols, lookup_address(location));
+    auto found = kernel_name(symbols, location.call_address());
     if (!found) continue;
     location.function_start = found->start;
     symbolize::SourceLine line;

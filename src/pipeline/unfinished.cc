@@ -1,23 +1,14 @@
 #include "pipeline/unfinished.h"
 
-#include <time.h>
-
 #include <cstdlib>
 
+#include "base/clock.h"
 #include "pipeline/profile_namer.h"
 #include "pipeline/surroundings.h"
 #include "pipeline/wait_classifier.h"
 
 namespace cprof::pipeline {
 namespace {
-
-constexpr uint64_t kSecondNs = 1'000'000'000;
-
-uint64_t clock_ns(clockid_t clock) {
-  timespec t;
-  clock_gettime(clock, &t);
-  return static_cast<uint64_t>(t.tv_sec) * kSecondNs + static_cast<uint64_t>(t.tv_nsec);
-}
 
 // Both clocks began at the same distance. A machine that slept meanwhile is taken for another one.
 bool is_this_boot(const profile::RunInfo& run) {
@@ -26,7 +17,7 @@ bool is_this_boot(const profile::RunInfo& run) {
   info.kernel_release = run.kernel_release;
   if (!surroundings_of(info).same_machine || run.start_realtime_ns == 0) return false;
   const auto then = static_cast<int64_t>(run.start_realtime_ns - run.start_ns);
-  const auto now = static_cast<int64_t>(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
+  const auto now = static_cast<int64_t>(clock_ns(CLOCK_REALTIME) - monotonic_ns());
   return std::abs(now - then) < int64_t{5 * kSecondNs};
 }
 

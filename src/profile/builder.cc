@@ -24,10 +24,6 @@ uint64_t hash_lines(uint64_t hash, std::span<const Line> lines) {
   return hash;
 }
 
-bool same_line(const Line& a, const Line& b) {
-  return a.function == b.function && a.line == b.line && a.column == b.column;
-}
-
 bool same_label(const Label& a, const Label& b) {
   return a.key == b.key && a.text == b.text && a.number == b.number && a.unit == b.unit && a.is_number == b.is_number;
 }
@@ -137,7 +133,7 @@ LocationId ProfileBuilder::named_location(MappingId mapping, FrameKind kind, std
   auto equal = [&](uint32_t row) {
     const Location& l = profile_.locations[row];
     return l.mapping == mapping && l.kind == kind &&
-           std::ranges::equal(profile_.lines_of(LocationId(row)), lines, same_line);
+           std::ranges::equal(profile_.lines_of(LocationId(row)), lines);
   };
   return LocationId(named_locations_.find_or_add(hash, equal, [&] {
     named_.push_back(add_location({.mapping = mapping, .kind = kind}, lines));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace cprof::profile {
 namespace {
 
@@ -40,9 +42,7 @@ bool is_stand_in(std::string_view name) {
   const size_t hex = name.rfind("0x");
   if (hex == std::string_view::npos || (hex != 1 && name[hex - 1] != '+')) return false;
   const std::string_view digits = name.substr(hex + 2, name.size() - hex - 3);
-  return !digits.empty() && std::ranges::all_of(digits, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-  });
+  return !digits.empty() && std::ranges::all_of(digits, [](char c) { return hex_digit(c) >= 0; });
 }
 
 }  // namespace cprof::profile

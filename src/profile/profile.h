@@ -65,6 +65,8 @@ struct Line {
   FunctionId function{};
   uint32_t line = 0;  // 0 unknown
   uint32_t column = 0;
+
+  bool operator==(const Line&) const = default;
 };
 
 // A place in code. lines: innermost inlined function first, the real function last; empty until named.
@@ -79,6 +81,10 @@ struct Location {
   FrameKind kind = FrameKind::kUser;
   bool is_return_address = false;  // the call is before address: line lookup used address - 1
   bool is_folded = false;          // pprof's is_folded
+
+  // Of the call itself where the address is what it returns to: functions and lines are looked up by these.
+  uint64_t call_address() const { return address - (is_return_address ? 1 : 0); }
+  uint64_t call_file_address() const { return file_address - (is_return_address ? 1 : 0); }
 };
 
 struct CallSite {

@@ -13,10 +13,6 @@ bool is_known_by_name(const Profile& profile, const Location& location, size_t l
   return mapping.end <= mapping.start;
 }
 
-bool same_line(const Line& a, const Line& b) {
-  return a.function == b.function && a.line == b.line && a.column == b.column;
-}
-
 uint64_t hash_of(const Location& location, bool by_name, std::span<const Line> lines) {
   uint64_t hash = hash_join(location.mapping.value, by_name ? 0 : location.file_address);
   hash = hash_join(hash, uint64_t{static_cast<uint8_t>(location.kind)} << 2 | uint64_t{by_name} << 1 |
@@ -31,7 +27,7 @@ bool is_same_place(const Profile& profile, LocationId known, const Location& loc
   if (other.mapping != location.mapping || other.kind != location.kind || other.is_folded != location.is_folded) return false;
   if (!by_name && (other.file_address != location.file_address || other.is_return_address != location.is_return_address))
     return false;
-  return std::ranges::equal(profile.lines_of(known), lines, same_line);
+  return std::ranges::equal(profile.lines_of(known), lines);
 }
 
 }  // namespace

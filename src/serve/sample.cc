@@ -12,13 +12,13 @@ using namespace profile;
 
 constexpr uint64_t kStart = 1'000'000'000, kLength = 4'000'000'000, kInterval = 1'000'000;
 
-struct Code {
+struct CodePlace {
   std::string_view name, module, file;
   uint32_t line;
 };
 constexpr std::string_view kApp = "/opt/pictures/bin/pictures", kJpeg = "/usr/lib/libturbojpeg.so.0", kLibc = "/usr/lib/libc.so.6",
                            kKernel = "[kernel]";
-constexpr Code kCode[] = {
+constexpr CodePlace kCode[] = {
     {"_start", kApp, "", 0}, {"main", kApp, "src/main.cc", 41}, {"Server::run()", kApp, "src/server.cc", 88},
     {"Server::accept_one()", kApp, "src/server.cc", 131}, {"http::parse_request(std::string_view)", kApp, "src/http.cc", 27},
     {"clone3", kLibc, "", 0}, {"Pool::work()", kApp, "src/pool.cc", 52}, {"Pool::next_job()", kApp, "src/pool.cc", 74},
@@ -97,7 +97,7 @@ class Recorder {
   }
 
   // Where in the function: one of a few lines, so that they can be told apart.
-  LocationId location(const Code& code) {
+  LocationId location(const CodePlace& code) {
     const MappingId mapping = b_.mapping({.path = b_.intern(code.module)});
     const StringId name = b_.intern(code.name);
     const FunctionId function = b_.function({.name = name, .system_name = name, .file = b_.intern(code.file), .start_line = code.line});

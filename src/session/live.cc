@@ -1,21 +1,10 @@
 #include "session/live.h"
 
-#include <time.h>
-
 #include <algorithm>
 
+#include "base/clock.h"
+
 namespace cprof::session {
-namespace {
-
-constexpr uint64_t kSecondNs = 1'000'000'000;
-
-uint64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * kSecondNs + static_cast<uint64_t>(t.tv_nsec);
-}
-
-}  // namespace
 
 Result<std::unique_ptr<LiveRecording>> LiveRecording::make(const RecordOptions& options) {
   std::unique_ptr<LiveRecording> recording(new LiveRecording());
@@ -39,7 +28,7 @@ Result<void> LiveRecording::start() { return collector_->get().start(); }
 
 Result<bool> LiveRecording::poll(int timeout_ms) {
   const bool more = TRY(collector_->get().poll(timeout_ms));
-  feedback_->tell(*collector_, *pipeline_, now_ns());
+  feedback_->tell(*collector_, *pipeline_, monotonic_ns());
   if (const uint64_t reads = pipeline_->stack_counts().live; reads != live_reads_) {
     collector_->hurry();
     live_reads_ = reads;
@@ -52,9 +41,9 @@ profile::Profile LiveRecording::look() { return namer_->name(pipeline_->so_far()
 Result<void> LiveRecording::finish() {
   if (std::exchange(is_over_, true)) return {};
   constexpr uint64_t kGraceNs = 2 * kSecondNs;
-  const uint64_t end_ns = now_ns() + kGraceNs;
+  const uint64_t end_ns = monotonic_ns() + kGraceNs;
   if (collector_->terminate_command())
-    while (collector_->command_status() < 0 && now_ns() < end_ns)
+    while (collector_->command_status() < 0 && monotonic_ns() < end_ns)
       if (!TRY(collector_->get().poll(50))) break;
   return collector_->get().close();
 }

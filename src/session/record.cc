@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "format/perfdata/raw_writer.h"
 #include "session/checkpoint.h"
 #include "session/collectors.h"
@@ -18,13 +18,6 @@ namespace {
 
 constexpr int kPollTimeoutMs = 100;
 constexpr uint64_t kProgressNs = 500'000'000;
-constexpr uint64_t kSecondNs = 1'000'000'000;
-
-uint64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * kSecondNs + static_cast<uint64_t>(t.tv_nsec);
-}
 
 uint64_t own_cpu_ns() {
   rusage usage;
@@ -41,7 +34,7 @@ class CostMeter {
   // Naming and writing do not count.
   void stop() {
     cpu_ns_ = own_cpu_ns() - cpu_before_;
-    end_ns_ = now_ns();
+    end_ns_ = monotonic_ns();
   }
   void tell(profile::RunInfo& run, uint64_t bytes) {
     if (end_ns_ == 0) stop();
@@ -53,17 +46,17 @@ class CostMeter {
 
  private:
   bool is_of_parts_;
-  uint64_t cpu_before_ = own_cpu_ns(), start_ns_ = now_ns(), cpu_ns_ = 0, end_ns_ = 0;
+  uint64_t cpu_before_ = own_cpu_ns(), start_ns_ = monotonic_ns(), cpu_ns_ = 0, end_ns_ = 0;
 };
 
 Result<void> run(RunningCollector& collector, pipeline::Pipeline& pipeline, const RecordOptions& options, Limits& limits,
                  Checkpoint& checkpoint, StopSignals& signals, const std::function<void(const Progress&)>& progress) {
-  uint64_t start = now_ns(), next_progress = start + kProgressNs;
+  uint64_t start = monotonic_ns(), next_progress = start + kProgressNs;
   uint64_t end = options.duration_s ? start + static_cast<uint64_t>(*options.duration_s * 1e9) : ~uint64_t{0};
   uint64_t live_before = 0;
   TruncationFeedback feedback(collector.samples_per_second());
   while (!signals.requested()) {
-    uint64_t now = now_ns();
+    uint64_t now = monotonic_ns();
     if (now >= end) break;
     uint64_t left_ms = (end - now) / 1'000'000 + 1;
     bool more = TRY(collector.get().poll(static_cast<int>(std::min<uint64_t>(kPollTimeoutMs, left_ms))));
@@ -90,8 +83,8 @@ constexpr uint64_t kGraceNs = 2 * kSecondNs;
 
 Result<void> end_command(RunningCollector& collector) {
   if (!collector.terminate_command()) return {};
-  uint64_t end = now_ns() + kGraceNs;
-  while (collector.command_status() < 0 && now_ns() < end)
+  uint64_t end = monotonic_ns() + kGraceNs;
+  while (collector.command_status() < 0 && monotonic_ns() < end)
     if (!TRY(collector.get().poll(kPollTimeoutMs))) break;
   return {};
 }

@@ -344,8 +344,7 @@ TEST_F(QuerySessionTest, ValuesAreThoseOfARecording) {
       "SELECT symbol_set_id, name, source_file, line_number, inlined FROM stack_profile_symbol",
       "SELECT build_id, exact_offset, start, end, load_bias, name FROM stack_profile_mapping WHERE name <> '[unknown]'",
       "SELECT depth, frame_id FROM stack_profile_callsite WHERE depth > 0",
-      "SELECT arg_set_id, key, int_value, string_value, value_type, typeof(display_value), display_value, unit FROM "
-      "args",
+      "SELECT arg_set_id, key, int_value, string_value, value_type, typeof(display_value), display_value, unit FROM args",
       "SELECT name, sample_type_type, sample_type_unit FROM __intrinsic_aggregate_profile",
       "SELECT aggregate_profile_id, value, value_int, arg_set_id FROM __intrinsic_aggregate_sample",
       "SELECT name, key_type, int_value, str_value FROM metadata WHERE name <> 'default_metric'",

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
+
 namespace cprof::store {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 // As SQLite has it: every byte of a multi-byte character may stand in a name.
 bool starts_word(char c) {

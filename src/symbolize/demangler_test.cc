@@ -142,7 +142,7 @@ void expect_bounded(const std::string& name, bool raw = true) {
   std::chrono::nanoseconds start = cpu_time();  // the machine may be busy with other things
   std::string_view result = demangler.demangle(name);
   std::chrono::nanoseconds took = cpu_time() - start;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef CPROF_SANITIZED
   took /= 20;
 #else
   EXPECT_LT(peak_kilobytes() - before, 32 << 10) << name.substr(0, 60);

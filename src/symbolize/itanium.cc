@@ -44,7 +44,7 @@ class NodeArena {
 
  private:
   void* allocate(size_t size) {
-    size = (size + 15) & ~size_t{15};
+    size = (std::max<size_t>(size, 1) + 15) & ~size_t{15};  // an array of nothing has an address too
     if (size > left_) {
       left_ = std::max<size_t>(size, kBlock);
       blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(left_));

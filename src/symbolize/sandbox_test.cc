@@ -8,7 +8,7 @@
 #include "symbolize/test_program.h"
 
 // A sanitizer's memory does not fit into the sandbox's limit.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef CPROF_SANITIZED
 
 namespace cprof::symbolize {
 namespace {

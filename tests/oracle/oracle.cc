@@ -331,7 +331,7 @@ bool require(bool condition, const std::string& what) {
 }
 
 constexpr bool is_sanitized() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef CPROF_SANITIZED
   return true;
 #else
   return false;

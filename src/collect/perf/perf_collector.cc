@@ -17,6 +17,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "collect/perf/cpu_list.h"
 #include "collect/perf/running_tasks.h"
@@ -30,12 +31,6 @@ constexpr uint32_t kFirstStackBytesInSmallRings = 4096;
 constexpr size_t kSmallRingPages = 512;
 constexpr uint64_t kDefaultRate = 999;
 constexpr int kMostListings = 10;
-
-uint64_t clock_ns(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 // One descriptor per event: all that the hard limit allows. The command was forked before, so it keeps its own limit.
 void raise_open_files() {
@@ -160,7 +155,7 @@ Result<void> PerfCollector::open(event::EventSink& sink) {
                         .switches = options_.switches};
   TRY(events_->probe(specs_));
   if (options_.off_cpu) events_->probe_off_cpu(specs_);
-  start_ns_ = clock_ns(CLOCK_MONOTONIC);
+  start_ns_ = monotonic_ns();
   TRY(open_until_stable());
   TRY(fit_stacks_to_rings());
   TRY(watch_targets());
@@ -191,7 +186,7 @@ event::SessionInfo PerfCollector::session_info() const {
   info.kernel_release = names.release;
   info.cpus_online = static_cast<uint32_t>(cpus_.size());
   info.start_ns = start_ns_;
-  uint64_t realtime = clock_ns(CLOCK_REALTIME), monotonic = clock_ns(CLOCK_MONOTONIC);
+  uint64_t realtime = clock_ns(CLOCK_REALTIME), monotonic = monotonic_ns();
   info.start_realtime_ns = realtime - (monotonic - start_ns_);
   info.has_switches = options_.switches;
   info.has_off_cpu = options_.off_cpu;
@@ -226,7 +221,7 @@ Result<void> PerfCollector::watch_targets() {
 }
 
 Result<void> PerfCollector::start() {
-  uint64_t now = clock_ns(CLOCK_MONOTONIC);
+  uint64_t now = monotonic_ns();
   last_pass_ns_ = start_ns_;
   last_period_ns_ = now;
   sampling_at_ns_ = now + options_.delay_ns;
@@ -312,7 +307,7 @@ Result<void> PerfCollector::close() {
   Result<void> drained;
   if (auto passed = pass(true); !passed) drained = std::unexpected(passed.error());
   if (command_) command_->has_ended();
-  uint64_t end = clock_ns(CLOCK_MONOTONIC);
+  uint64_t end = monotonic_ns();
   if (drained) drained = tell_untold_losses(end);
   Result<void> finished = sink_->finish(end);
   return drained ? finished : drained;

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "collect/perf/cpu_list.h"
 #include "collect/perf/perf_collector.h"
 
@@ -21,13 +22,6 @@ constexpr size_t kBatch = 256;  // records per ring and batch
 constexpr size_t kWorthwhile = 64;
 constexpr uint64_t kMostBackoffNs = 20'000'000;
 constexpr uint64_t kLeastBackoffNs = 100'000;
-constexpr uint64_t kPeriodNs = 1'000'000'000;
-
-uint64_t monotonic_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 }  // namespace
 
@@ -196,7 +190,7 @@ Result<void> PerfCollector::periodic_work() {
     sampling_ = true;
   }
   TRY(apply_stack_change());
-  if (now - last_period_ns_ < kPeriodNs) return {};
+  if (now - last_period_ns_ < kSecondNs) return {};
   last_period_ns_ = now;
   auto online = read_cpu_list(options_.online_cpus_path);
   if (!online) return {};

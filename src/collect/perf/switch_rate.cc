@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/clock.h"
+
 namespace cprof::collect {
 namespace {
 
@@ -10,7 +12,6 @@ namespace {
 constexpr uint64_t kWindowSwitches = 128, kWindowNs = 50'000'000;
 constexpr uint64_t kCalmNs = 500'000'000;
 constexpr uint64_t kStaleNs = 1'000'000'000;  // a ring that has been silent for so long counts no more
-constexpr uint64_t kSecondNs = 1'000'000'000;
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "base/ascii.h"
 #include "base/number_map.h"
 #include "format/callgrind/call_graph.h"
 #include "format/callgrind/callgrind.h"
@@ -50,7 +51,7 @@ class CallgrindReader {
     line = trim(line);
     if (line.empty() || line[0] == '#') return {};
     const char first = line[0];
-    if ((first >= '0' && first <= '9') || first == '+' || first == '-' || first == '*') return add_costs(line);
+    if (is_digit(first) || first == '+' || first == '-' || first == '*') return add_costs(line);
     const size_t end = line.find_first_of(":=");
     if (end == line.npos) return fail("neither a header, nor a name, nor costs");
     const std::string_view key = line.substr(0, end), value = trim(line.substr(end + 1));

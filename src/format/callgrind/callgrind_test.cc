@@ -9,11 +9,6 @@ namespace {
 
 using namespace testing;
 
-std::string read_dump(std::string_view text) {
-  auto profile = read_bytes(callgrind_format(), text);
-  return profile ? dump(*profile) : profile.error().message;
-}
-
 // Self costs by "function file:line", as the lines of a file tell them.
 std::map<std::string, int64_t> self_costs(const Profile& profile, std::string_view metric) {
   std::map<std::string, int64_t> costs;
@@ -27,7 +22,7 @@ std::map<std::string, int64_t> self_costs(const Profile& profile, std::string_vi
 }
 
 TEST(Callgrind, CostsGoToCallersAsTheirCallsCost) {
-  EXPECT_EQ(read_dump("events: Ir\nfl=(1) a.c\nfn=(1) main\n16 20\ncfn=(2) f\ncalls=1 50\n16 400\ncfi=(2) b.c\ncfn=(3) g\n"
+  EXPECT_EQ(read_dump(callgrind_format(), "events: Ir\nfl=(1) a.c\nfn=(1) main\n16 20\ncfn=(2) f\ncalls=1 50\n16 400\ncfi=(2) b.c\ncfn=(3) g\n"
                       "calls=3 20\n17 400\n\nfn=(2)\n51 100\ncfi=(2)\ncfn=(3)\ncalls=2 20\n52 300\n\nfl=(2)\nfn=(3)\n20 500\n+1 200\n"),
             "main@16:a.c; Ir/count=20\n"
             "main@16:a.c;f@51:a.c; Ir/count=100\n"
@@ -67,16 +62,16 @@ TEST(Callgrind, PositionsNamesInlinedCodeAndJumps) {
 
 // What is called lies in the caller's file unless cfi= says else, and the next call says it anew.
 TEST(Callgrind, CalledFileHoldsForOneCall) {
-  EXPECT_EQ(read_dump("events: I\nfl=a.c\nfn=a\n1 1\ncfl=b.c\ncfn=b\ncalls=1 1\n1 5\ncfn=c\ncalls=1 1\n1 7\nfn=c\n1 7\nfl=b.c\nfn=b\n1 5\n"),
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfl=a.c\nfn=a\n1 1\ncfl=b.c\ncfn=b\ncalls=1 1\n1 5\ncfn=c\ncalls=1 1\n1 7\nfn=c\n1 7\nfl=b.c\nfn=b\n1 5\n"),
             "a@1:a.c; I/count=1\na@1:a.c;b@1:b.c; I/count=5\na@1:a.c;c@1:a.c; I/count=7\n");
 }
 
 // Calls that cost more than the function did all in all: its own costs decide when the file tells their sum.
 TEST(Callgrind, CallsThatClaimTooMuch) {
   const std::string text = "fn=a\n1 10\ncfn=c\ncalls=1 1\n2 10\ncfn=b\ncalls=1 1\n3 20\nfn=b\n4 10\ncfn=c\ncalls=1 1\n5 10\nfn=c\n6 10\n";
-  EXPECT_EQ(read_dump("events: I\nsummary: 30\n" + text),
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\nsummary: 30\n" + text),
             "a@1:; I/count=10\na@2:;c@6:; I/count=5\na@3:;b@4:; I/count=10\na@3:;b@5:;c@6:; I/count=5\n");
-  EXPECT_EQ(read_dump("events: I\n" + text),
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\n" + text),
             "a@1:; I/count=10\na@2:;c@6:; I/count=10\na@3:;b@4:; I/count=10\na@3:;b@5:;c@6:; I/count=10\n");
 }
 
@@ -86,7 +81,7 @@ TEST(Callgrind, RecursionIsFoldedAndExact) {
                             "events: I\nfn=main\n1 10\ncfn=fib\ncalls=1 1\n2 700\nfn=fib\n5 700\ncfn=fib\ncalls=99 5\n6 4000\n");
   ASSERT_TRUE(profile) << profile.error().message;
   EXPECT_EQ(dump(*profile), "main@1:; I/count=10\nmain@2:;fib@5:; I/count=700\n");
-  EXPECT_EQ(read_dump("events: I\nfn=main\n9 1\ncfn=a\ncalls=1 1\n9 30\n"
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=main\n9 1\ncfn=a\ncalls=1 1\n9 30\n"
                       "fn=a\n1 10\ncfn=b\ncalls=1 1\n2 30\nfn=b\n3 20\ncfn=a\ncalls=1 1\n4 30\n"),
             "main@9:; I/count=1\nmain@9:;a@1:; I/count=10\nmain@9:;a@2:;b@3:; I/count=20\n");
 }
@@ -121,17 +116,17 @@ TEST(Callgrind, AChainOfCallsIsNoRecursionOfOurs) {
 }
 
 TEST(Callgrind, ErrorsTellTheLine) {
-  EXPECT_EQ(read_dump("events: I\n1 2\n"), "test-input: line 2: costs before \"fn=\"");
-  EXPECT_EQ(read_dump("fn=a\n1 2\n"), "test-input: line 2: costs before \"events:\"");
-  EXPECT_EQ(read_dump("events: I\nfn=a\n1 2 3\n"), "test-input: line 3: more costs than the 1 events");
-  EXPECT_EQ(read_dump("events: I\nfn=(3)\n"), "test-input: line 2: the name (3) was never told");
-  EXPECT_EQ(read_dump("events: I\nfn=a\nx1 2\n"), "test-input: line 3: neither a header, nor a name, nor costs");
-  EXPECT_EQ(read_dump("events: I\nfn=a\ncalls=1 2\n"), "test-input: line 3: calls= without cfn=");
-  EXPECT_EQ(read_dump("events: I\nfn=a\n1 2\ncfn=b\ncalls=1 2\n"), "test-input: ends inside a call, at line 5");
-  EXPECT_EQ(read_dump("events: I\nfn=a\n1 x\n"), "test-input: line 3: \"x\" is not a cost");
-  EXPECT_EQ(read_dump("events: I\nfn=a\nzz=1\n"), "test-input: line 3: \"zz=\" is not known");
-  EXPECT_EQ(read_dump("events: I\n"), "test-input: no costs");
-  EXPECT_EQ(read_dump("events: I\nfn=a\n1 2\nevents: J\n"), "test-input: line 4: not supported: parts with other events");
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\n1 2\n"), "test-input: line 2: costs before \"fn=\"");
+  EXPECT_EQ(read_dump(callgrind_format(), "fn=a\n1 2\n"), "test-input: line 2: costs before \"events:\"");
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\n1 2 3\n"), "test-input: line 3: more costs than the 1 events");
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=(3)\n"), "test-input: line 2: the name (3) was never told");
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\nx1 2\n"), "test-input: line 3: neither a header, nor a name, nor costs");
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\ncalls=1 2\n"), "test-input: line 3: calls= without cfn=");
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\n1 2\ncfn=b\ncalls=1 2\n"), "test-input: ends inside a call, at line 5");
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\n1 x\n"), "test-input: line 3: \"x\" is not a cost");
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\nzz=1\n"), "test-input: line 3: \"zz=\" is not known");
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\n"), "test-input: no costs");
+  EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\n1 2\nevents: J\n"), "test-input: line 4: not supported: parts with other events");
 }
 
 TEST(Callgrind, TotalsThatDifferAreNoted) {

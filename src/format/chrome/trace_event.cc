@@ -14,7 +14,6 @@ using Token = JsonTokenizer::Token;
 constexpr unsigned kArgumentDepth = 3;   // of objects in args
 constexpr size_t kMaxArguments = 32;     // of one event
 constexpr size_t kMaxArgumentBytes = 4096;
-constexpr int64_t kMaxTime = int64_t{1} << 62;
 
 // Arguments that hold a V8 profile and the times of its samples.
 constexpr std::array<std::string_view, 4> kV8Profiles = {"data.cpuProfile", "data.cpu_profile", "cpuProfile", "cpu_profile"};

@@ -14,6 +14,8 @@
 
 namespace cprof::format::chrome {
 
+constexpr int64_t kMaxTime = int64_t{1} << 62;  // either way, in nanoseconds: sums of two fit
+
 // A pid or tid: a number of 32 bits, else the text that stands in its place.
 struct TaskKey {
   static constexpr uint64_t kIsText = uint64_t{1} << 32;

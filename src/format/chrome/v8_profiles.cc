@@ -13,7 +13,6 @@ namespace {
 using Token = JsonTokenizer::Token;
 
 constexpr int64_t kMicrosecond = 1000;
-constexpr int64_t kMaxTime = int64_t{1} << 62;
 
 // An array's, behind its opening bracket.
 Token take_numbers(JsonTokenizer& json, std::vector<int64_t>& into) {

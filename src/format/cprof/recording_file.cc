@@ -18,12 +18,12 @@
 namespace cprof::format {
 namespace {
 
-constexpr size_t kPieceBytes = 256 * 1024;
+constexpr size_t kCopyBytes = 256 * 1024;
 
 Result<Fd> spool(Input input, const ReadOptions& options) {
   Fd file = TRY(open_temporary());
   InputStream stream = TRY(InputStream::open(std::move(input), options));
-  std::vector<std::byte> piece(kPieceBytes);
+  std::vector<std::byte> piece(kCopyBytes);
   while (size_t count = TRY(stream.read(piece))) TRY(write_fully(file.get(), std::span(piece).first(count), "temporary file"));
   return file;
 }
@@ -75,7 +75,7 @@ Fd open_journal(const Input& input) {
 Result<void> copy(int from, const std::string& to) {
   Fd into(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!into) return fail_errno(to);
-  std::vector<std::byte> piece(kPieceBytes);
+  std::vector<std::byte> piece(kCopyBytes);
   for (off_t at = 0;;) {
     const ssize_t count = pread(from, piece.data(), piece.size(), at);
     if (count < 0) return fail_errno(to);

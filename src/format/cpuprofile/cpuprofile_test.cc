@@ -17,11 +17,6 @@ constexpr std::string_view kNodes = R"json([
 
 std::string file(std::string_view rest) { return "{" + std::string(rest) + ",\"nodes\":" + std::string(kNodes) + "}"; }
 
-std::string read_dump(std::string_view text) {
-  auto profile = read_bytes(cpuprofile_format(), text);
-  return profile ? dump(*profile) : profile.error().message;
-}
-
 TEST(CpuProfile, SamplesWithTheirTimes) {
   auto profile = read_bytes(cpuprofile_format(),
                             file(R"("startTime":1000,"endTime":1400,"samples":[3,2,4],"timeDeltas":[100,50,150])"));
@@ -42,29 +37,29 @@ TEST(CpuProfile, UnsortedSamplesAreSorted) {
 }
 
 TEST(CpuProfile, HitsAloneAreUntimed) {
-  EXPECT_EQ(read_dump(file(R"("startTime":0)")),
+  EXPECT_EQ(read_dump(cpuprofile_format(), file(R"("startTime":0)")),
             "(idle)@0:; samples/count=1\nmain@10:file:///a.js; samples/count=1\n"
             "main@10:file:///a.js;(anonymous)@1:file:///a.js; samples/count=2\n");
 }
 
 TEST(CpuProfile, ParentsInsteadOfChildren) {
-  EXPECT_EQ(read_dump(R"json({"nodes":[{"id":2,"parent":1,"callFrame":{"functionName":"f"},"hitCount":3},
+  EXPECT_EQ(read_dump(cpuprofile_format(), R"json({"nodes":[{"id":2,"parent":1,"callFrame":{"functionName":"f"},"hitCount":3},
                                    {"id":1,"callFrame":{"functionName":"(root)"}}],"startTime":0})json"),
             "f@0:; samples/count=3\n");
 }
 
 TEST(CpuProfile, ErrorsSayWhat) {
-  EXPECT_EQ(read_dump(file(R"("samples":[9],"timeDeltas":[1])")), "test-input: a sample names node 9, which is not there");
-  EXPECT_EQ(read_dump(file(R"("samples":[2],"timeDeltas":[])")), "test-input: 1 samples and 0 times of them");
-  EXPECT_EQ(read_dump(file(R"("samples":[2],"timeDeltas":[-1])")), "test-input: times that 64 bits do not hold");
-  EXPECT_EQ(read_dump(R"({"nodes":[{"id":1,"callFrame":{"functionName":"f"},"children":[1],"hitCount":1}]})"),
+  EXPECT_EQ(read_dump(cpuprofile_format(), file(R"("samples":[9],"timeDeltas":[1])")), "test-input: a sample names node 9, which is not there");
+  EXPECT_EQ(read_dump(cpuprofile_format(), file(R"("samples":[2],"timeDeltas":[])")), "test-input: 1 samples and 0 times of them");
+  EXPECT_EQ(read_dump(cpuprofile_format(), file(R"("samples":[2],"timeDeltas":[-1])")), "test-input: times that 64 bits do not hold");
+  EXPECT_EQ(read_dump(cpuprofile_format(), R"({"nodes":[{"id":1,"callFrame":{"functionName":"f"},"children":[1],"hitCount":1}]})"),
             "test-input: node 1 is its own ancestor");
-  EXPECT_EQ(read_dump(R"({"nodes":[{"id":1,"callFrame":{"functionName":"f"},"children":[7]}]})"),
+  EXPECT_EQ(read_dump(cpuprofile_format(), R"({"nodes":[{"id":1,"callFrame":{"functionName":"f"},"children":[7]}]})"),
             "test-input: node 1 has a child 7, which is not there");
-  EXPECT_EQ(read_dump(R"({"nodes":[{"id":1},{"id":1}]})"), "test-input: two nodes have the id 1");
-  EXPECT_EQ(read_dump(R"({"head":{"hitCount":1}})"), "test-input: not supported: the nested nodes of Chrome before 58");
-  EXPECT_EQ(read_dump("{}"), "test-input: no nodes");
-  EXPECT_TRUE(read_dump(file(R"("samples":[2],"timeDeltas":[1])").substr(0, 100)).starts_with("test-input: the JSON ends early"));
+  EXPECT_EQ(read_dump(cpuprofile_format(), R"({"nodes":[{"id":1},{"id":1}]})"), "test-input: two nodes have the id 1");
+  EXPECT_EQ(read_dump(cpuprofile_format(), R"({"head":{"hitCount":1}})"), "test-input: not supported: the nested nodes of Chrome before 58");
+  EXPECT_EQ(read_dump(cpuprofile_format(), "{}"), "test-input: no nodes");
+  EXPECT_TRUE(read_dump(cpuprofile_format(), file(R"("samples":[2],"timeDeltas":[1])").substr(0, 100)).starts_with("test-input: the JSON ends early"));
 }
 
 TEST(CpuProfile, Sniff) {

@@ -12,6 +12,7 @@
 
 namespace cprof::format {
 
+inline constexpr unsigned kMillisToNanos = 6;  // as a power of ten
 inline constexpr int32_t kNoIndex = -1;         // null in a column of indexes
 inline constexpr int64_t kNoNumber = INT64_MIN;  // null in a column of numbers
 

@@ -11,7 +11,6 @@ namespace cprof::format {
 namespace {
 
 enum Phase : int32_t { kInstant = 0, kInterval = 1, kStart = 2, kEnd = 3 };
-constexpr unsigned kToNano = 6;  // milliseconds to nanoseconds
 constexpr size_t kMaxLanes = 32;  // tracks of one name
 
 class MarkerReader {
@@ -66,7 +65,7 @@ class MarkerReader {
     for (const FirefoxField& field : std::span(markers_.fields).subspan(first, count)) {
       if (text(field.key) == "interval") phase = text(field.text) == "start" ? kStart : kEnd;
       const bool is_start = text(field.key) == "startTime", is_end = text(field.key) == "endTime";
-      const auto value = is_start || is_end ? scaled_number(text(field.text), kToNano) : std::nullopt;
+      const auto value = is_start || is_end ? scaled_number(text(field.text), kMillisToNanos) : std::nullopt;
       if (!field.is_number || !value) continue;
       (is_start ? start : end) = *value;
       if (is_end) phase = kInterval;

@@ -7,7 +7,6 @@
 namespace cprof::format {
 namespace {
 
-constexpr unsigned kToNano = 6;  // milliseconds to nanoseconds
 constexpr unsigned kThousandths = 3;
 
 struct TablesNodes {
@@ -57,7 +56,7 @@ class CountsNode : public JsonNode {
 
 struct SamplesNodes {
   SamplesNodes(FirefoxSamples& s, bool& is_raw)
-      : schema{is_raw}, stack{s.stack}, time{s.time_ns, kToNano}, deltas{s.delta_ns, kToNano}, weight{s.weight, kToNano},
+      : schema{is_raw}, stack{s.stack}, time{s.time_ns, kMillisToNanos}, deltas{s.delta_ns, kMillisToNanos}, weight{s.weight, kMillisToNanos},
         cpu{s.cpu_delta, kThousandths}, weight_type{s.weight_type} {}
 
   SchemaNode schema;
@@ -71,7 +70,7 @@ struct SamplesNodes {
 // The data of markers: an array of objects and nulls. Only plain members are kept.
 class MarkerDataNode : public JsonNode {
  public:
-  MarkerDataNode(FirefoxMarkers& markers, profile::ProfileBuilder& builder) : markers_(markers), row_(markers, builder) {}
+  MarkerDataNode(FirefoxMarkers& markers, profile::ProfileBuilder& builder) : row_(markers, builder) {}
   JsonNode* element() override { return &row_; }
   Result<void> begin_array() override { return {}; }
 
@@ -120,7 +119,6 @@ class MarkerDataNode : public JsonNode {
     Value value_;
   };
 
-  FirefoxMarkers& markers_;
   Row row_;
 };
 
@@ -153,7 +151,7 @@ class Parser {
   std::string category_name_, marker_type_, field_key_, field_format_;
 
   // meta
-  NumberNode version_{file_.version, 0}, interval_{file_.interval_ns, kToNano}, start_{file_.start_time_ns, kToNano},
+  NumberNode version_{file_.version, 0}, interval_{file_.interval_ns, kMillisToNanos}, start_{file_.start_time_ns, kMillisToNanos},
       clock_{file_.clock_ns, 0};
   JsonText product_{file_.product}, time_unit_{file_.time_unit}, cpu_unit_{file_.cpu_unit};
   JsonObject units_{{{"time", &time_unit_}, {"threadCPUDelta", &cpu_unit_}}};
@@ -203,8 +201,8 @@ class Parser {
       native_allocations_{thread_.native_allocations, file_.is_raw};
   IndexColumnNode marker_name_{thread_.markers.name}, marker_category_{thread_.markers.category},
       marker_phase_{thread_.markers.phase};
-  NumberColumnNode marker_start_{thread_.markers.start_ns, kToNano}, marker_end_{thread_.markers.end_ns, kToNano},
-      marker_time_{thread_.markers.time_ns, kToNano};
+  NumberColumnNode marker_start_{thread_.markers.start_ns, kMillisToNanos}, marker_end_{thread_.markers.end_ns, kMillisToNanos},
+      marker_time_{thread_.markers.time_ns, kMillisToNanos};
   MarkerDataNode marker_data_{thread_.markers, builder_};
   JsonObject markers_{{{"name", &marker_name_}, {"category", &marker_category_}, {"phase", &marker_phase_},
                        {"startTime", &marker_start_}, {"endTime", &marker_end_}, {"time", &marker_time_},
@@ -212,7 +210,7 @@ class Parser {
   JsonText thread_name_{thread_.name}, process_name_{thread_.process_name};
   TextOrNumberNode pid_{thread_.pid}, tid_{thread_.tid};
   BooleanNode is_main_{thread_.is_main};
-  NumberNode register_{thread_.start_ns, kToNano}, unregister_{thread_.end_ns, kToNano};
+  NumberNode register_{thread_.start_ns, kMillisToNanos}, unregister_{thread_.end_ns, kMillisToNanos};
   JsonObject thread_node_{{{"name", &thread_name_}, {"processName", &process_name_}, {"pid", &pid_}, {"tid", &tid_},
                            {"isMainThread", &is_main_}, {"registerTime", &register_}, {"unregisterTime", &unregister_},
                            {"samples", &samples_.object}, {"jsAllocations", &js_allocations_.object},
@@ -224,7 +222,7 @@ class Parser {
   JsonList threads_{&thread_node_};
 
   // counters
-  NumberColumnNode count_time_{counter_.time_ns, kToNano}, count_deltas_{counter_.delta_ns, kToNano},
+  NumberColumnNode count_time_{counter_.time_ns, kMillisToNanos}, count_deltas_{counter_.delta_ns, kMillisToNanos},
       count_{counter_.count, kThousandths};
   JsonObject counts_{{{"time", &count_time_}, {"timeDeltas", &count_deltas_}, {"count", &count_}}};
   CountsNode groups_{&counts_};

@@ -29,11 +29,6 @@ std::string file(std::string_view meta, std::string_view thread, std::string_vie
          std::string(kTables) + "," + std::string(thread) + "}]" + std::string(rest) + "}";
 }
 
-std::string read_dump(std::string_view text) {
-  auto profile = read_bytes(firefox_format(), text);
-  return profile ? dump(*profile) : profile.error().message;
-}
-
 TEST(Firefox, SamplesOfAThread) {
   auto profile = read_bytes(firefox_format(), file("", R"("samples":{"stack":[2,2,3,null],"time":[1,2.5,3,4],"weight":null,"weightType":"samples"})"));
   ASSERT_TRUE(profile) << profile.error().message;
@@ -63,11 +58,11 @@ TEST(Firefox, DeltasWeightsAndCpuTime) {
   ASSERT_TRUE(cpu) << cpu.error().message;
   EXPECT_EQ(dump(*cpu), "main@1:a.cc; cpu/nanoseconds=0 tid=12\nmain@1:a.cc; cpu/nanoseconds=250500 tid=12\n");
   EXPECT_TRUE(cpu->metrics[0].is_time);
-  EXPECT_EQ(read_dump(file("", R"("samples":{"stack":[0],"time":[1],"weight":[1.5],"weightType":"tracing-ms"})")),
+  EXPECT_EQ(read_dump(firefox_format(), file("", R"("samples":{"stack":[0],"time":[1],"weight":[1.5],"weightType":"tracing-ms"})")),
             "main@1:a.cc; wall/nanoseconds=1500000 tid=12\n");
-  EXPECT_EQ(read_dump(file("", R"("samples":{"stack":[0],"time":[1],"weight":[-64],"weightType":"bytes"})")),
+  EXPECT_EQ(read_dump(firefox_format(), file("", R"("samples":{"stack":[0],"time":[1],"weight":[-64],"weightType":"bytes"})")),
             "main@1:a.cc; bytes/bytes=-64 tid=12\n");
-  EXPECT_EQ(read_dump(file(R"(,"sampleUnits":{"time":"bytes"})", R"("samples":{"stack":[0],"time":[1],"weight":[64],"weightType":"bytes"})")),
+  EXPECT_EQ(read_dump(firefox_format(), file(R"(,"sampleUnits":{"time":"bytes"})", R"("samples":{"stack":[0],"time":[1],"weight":[64],"weightType":"bytes"})")),
             "main@1:a.cc; bytes/bytes=64 tid=12\n");
 }
 
@@ -81,7 +76,7 @@ TEST(Firefox, UnsortedSamplesAreSorted) {
 
 // Tables of all threads, texts of all threads, offsets instead of prefixes, sources, libraries of frames: version 70.
 TEST(Firefox, SharedTablesInAnyOrder) {
-  EXPECT_EQ(read_dump(R"json({"threads":[{"samples":{"stack":[1],"time":[2]},"name":"T","pid":"7","tid":"8"}],
+  EXPECT_EQ(read_dump(firefox_format(), R"json({"threads":[{"samples":{"stack":[1],"time":[2]},"name":"T","pid":"7","tid":"8"}],
       "shared":{"stringArray":["main","f","x.rs"],"sources":{"filename":[2],"length":1},
         "stackTable":{"frame":[0,1],"prefixOffset":[0,1]},"frameTable":{"func":[0,1],"address":[-1,64],"lib":[-1,0],"line":[null,3],"inlineDepth":[0,0]},
         "funcTable":{"name":[0,1],"source":[null,0],"resource":[-1,-1],"lineNumber":[null,2]},"resourceTable":{"name":[]}},
@@ -127,20 +122,20 @@ TEST(Firefox, OldMarkersAndCounters) {
 }
 
 TEST(Firefox, ErrorsSayWhat) {
-  EXPECT_EQ(read_dump(file("", R"("samples":{"stack":[9],"time":[1]})")), "test-input: thread 0: stack 9 is not in the table of 4");
-  EXPECT_EQ(read_dump(file("", R"("samples":{"stack":[0],"time":[1,2]})")), "test-input: thread 0: 1 samples and 2 times of them");
-  EXPECT_EQ(read_dump(R"({"meta":{"interval":1,"stackwalk":1},"threads":[{"samples":{"schema":{"stack":0},"data":[[0]]}}]})"),
+  EXPECT_EQ(read_dump(firefox_format(), file("", R"("samples":{"stack":[9],"time":[1]})")), "test-input: thread 0: stack 9 is not in the table of 4");
+  EXPECT_EQ(read_dump(firefox_format(), file("", R"("samples":{"stack":[0],"time":[1,2]})")), "test-input: thread 0: 1 samples and 2 times of them");
+  EXPECT_EQ(read_dump(firefox_format(), R"({"meta":{"interval":1,"stackwalk":1},"threads":[{"samples":{"schema":{"stack":0},"data":[[0]]}}]})"),
             "test-input: not supported: a Gecko profile that was not processed; profiler.firefox.com opens and saves it");
-  EXPECT_EQ(read_dump(R"({"threads":[{"lwp":3,"frames":[]}],"meta":{}})"),
+  EXPECT_EQ(read_dump(firefox_format(), R"({"threads":[{"lwp":3,"frames":[]}],"meta":{}})"),
             "test-input: nothing of the Firefox Profiler in it (meta, shared, threads with a stackTable)");
-  EXPECT_EQ(read_dump("[]"), "test-input: byte 0: an array where the object of a Firefox Profiler file should be");
-  EXPECT_EQ(read_dump(R"({"meta":{"preprocessedProfileVersion":3},"threads":[]})"), "test-input: no threads");
-  EXPECT_EQ(read_dump(R"({"threads":[{"stackTable":{"frame":[0,0],"prefix":[1,null]}}]})"),
+  EXPECT_EQ(read_dump(firefox_format(), "[]"), "test-input: byte 0: an array where the object of a Firefox Profiler file should be");
+  EXPECT_EQ(read_dump(firefox_format(), R"({"meta":{"preprocessedProfileVersion":3},"threads":[]})"), "test-input: no threads");
+  EXPECT_EQ(read_dump(firefox_format(), R"({"threads":[{"stackTable":{"frame":[0,0],"prefix":[1,null]}}]})"),
             "test-input: thread 0: stackTable: row 0 comes before its prefix");
-  EXPECT_EQ(read_dump(R"({"threads":[{"stackTable":{"frame":[0],"prefix":[null]},"samples":{"stack":[0],"time":[0]}}]})"),
+  EXPECT_EQ(read_dump(firefox_format(), R"({"threads":[{"stackTable":{"frame":[0],"prefix":[null]},"samples":{"stack":[0],"time":[0]}}]})"),
             "test-input: thread 0: frame 0 has no function");
-  EXPECT_TRUE(read_dump(R"({"threads":[{"stackTable":{"frame":[0.5]}}]})").ends_with("stackTable has 1 frames and 0 prefixes"));
-  EXPECT_TRUE(read_dump(R"({"threads":[{"stackTable":{"frame":["x"]}}]})").ends_with("a text where a column of numbers should be"));
+  EXPECT_TRUE(read_dump(firefox_format(), R"({"threads":[{"stackTable":{"frame":[0.5]}}]})").ends_with("stackTable has 1 frames and 0 prefixes"));
+  EXPECT_TRUE(read_dump(firefox_format(), R"({"threads":[{"stackTable":{"frame":["x"]}}]})").ends_with("a text where a column of numbers should be"));
 }
 
 TEST(Firefox, RoundTripOfImports) {
@@ -188,7 +183,7 @@ TEST(Firefox, UntimedStaysUntimed) {
   const Profile first = builder.take();
   auto written = write_bytes(firefox_format(), first, ".json");
   ASSERT_TRUE(written);
-  EXPECT_EQ(read_dump(*written), dump(first));
+  EXPECT_EQ(read_dump(firefox_format(), *written), dump(first));
 }
 
 TEST(Firefox, Sniff) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "format/words.h"
 #include "profile/frame_name.h"
 
@@ -11,8 +12,7 @@ namespace {
 
 constexpr int kHex = 16;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool is_hex(char c) { return hex_digit(c) >= 0; }
 
 // Takes a line apart from its front; the first thing that is missing makes ok() false.
 class Scanner {

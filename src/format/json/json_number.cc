@@ -1,13 +1,12 @@
 #include "format/json/json_number.h"
 
+#include "base/ascii.h"
 #include "format/words.h"
 
 namespace cprof::format {
 namespace {
 
 constexpr unsigned __int128 kLimit = uint64_t{1} << 63;  // of the magnitude of a negative number
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // -digits.digits as the digits and a power of ten.
 struct Decimal {

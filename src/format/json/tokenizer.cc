@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace cprof::format {
@@ -20,7 +21,6 @@ constexpr uint64_t kOnes = 0x0101010101010101ull, kHighBits = 0x8080808080808080
 constexpr uint64_t zero_bytes(uint64_t word) { return (word - kOnes) & ~word & kHighBits; }
 
 bool is_space(char c) { return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr auto kNumberParts = [] {
   std::array<bool, 256> parts{};
   for (char c : std::string_view("0123456789.-+eE")) parts[static_cast<unsigned char>(c)] = true;

@@ -11,7 +11,6 @@ namespace {
 
 constexpr uint64_t kFewestAttrBytes = 64;  // PERF_ATTR_SIZE_VER0
 constexpr uint64_t kMostAttrBytes = 4096;
-constexpr uint64_t kMostEvents = 65536;
 constexpr uint64_t kMostIds = uint64_t{1} << 22;
 constexpr uint64_t kMostFeatureBytes = uint64_t{16} << 20;
 constexpr uint32_t kMostArguments = 65536;

@@ -13,6 +13,8 @@
 
 namespace cprof::format::perfdata {
 
+constexpr size_t kMostEvents = 65536;  // attrs of a file, wherever they stand
+
 struct Section {
   uint64_t offset = 0, size = 0;
 };

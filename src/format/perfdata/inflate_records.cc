@@ -7,7 +7,7 @@
 namespace cprof::format::perfdata {
 namespace {
 
-constexpr size_t kBufferBytes = 512 * 1024;
+constexpr size_t kInflatedBytes = 512 * 1024;
 constexpr uint64_t kRatioFrom = 16u << 20;  // unpacked bytes before which a ratio means nothing
 constexpr int kMostWindowLog = 27;          // 128 MiB: what zstd itself allows by default
 
@@ -20,7 +20,7 @@ Result<bool> RecordInflater::fill(ZSTD_inBuffer& in) {
     if (!stream_) return fail("no memory for unpacking zstd", ENOMEM);
     ZSTD_initDStream(stream_.get());
     ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kMostWindowLog);
-    buffer_.resize(kBufferBytes);
+    buffer_.resize(kInflatedBytes);
   }
   memmove(buffer_.data(), buffer_.data() + used_, filled_ - used_);
   filled_ -= used_;

@@ -17,7 +17,6 @@ namespace {
 
 constexpr size_t kSortBytes = size_t{64} << 20;
 constexpr size_t kRecordHeaderBytes = 8;
-constexpr size_t kMostEvents = 65536;
 
 }  // namespace
 

@@ -8,13 +8,13 @@
 namespace cprof::format::perfdata {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{1} << 20;
+constexpr size_t kReadBytes = size_t{1} << 20;
 constexpr size_t kHeaderBytes = 8;
 
 }  // namespace
 
 RecordStream::RecordStream(ByteSource& source, bool swap, uint64_t end)
-    : source_(source), swap_(swap), end_(end), buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)) {}
+    : source_(source), swap_(swap), end_(end), buffer_(std::make_unique_for_overwrite<std::byte[]>(kReadBytes)) {}
 
 // What is left moves to the buffer's start, so records stay aligned as they are in the file: to 8 bytes.
 Result<bool> RecordStream::have(size_t bytes) {
@@ -23,7 +23,7 @@ Result<bool> RecordStream::have(size_t bytes) {
   filled_ -= used_;
   used_ = 0;
   uint64_t left = end_ > source_.position() ? end_ - source_.position() : 0;
-  size_t room = static_cast<size_t>(std::min<uint64_t>(kBufferBytes - filled_, left));
+  size_t room = static_cast<size_t>(std::min<uint64_t>(kReadBytes - filled_, left));
   filled_ += TRY(source_.read({buffer_.get() + filled_, room}));
   return filled_ >= bytes;
 }

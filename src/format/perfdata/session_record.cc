@@ -31,7 +31,7 @@ class Packer {
   std::vector<std::byte> bytes_;
 };
 
-std::string read_text(ByteReader& reader) {
+std::string read_sized_text(ByteReader& reader) {
   auto bytes = reader.bytes(reader.u32());
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
@@ -77,13 +77,13 @@ std::optional<event::SessionInfo> decode_session(std::span<const std::byte> payl
   info.start_ns = in.u64();
   info.start_realtime_ns = in.u64();
   for (std::string* text : {&info.command, &info.hostname, &info.kernel_release, &info.kernel_stacks_missing})
-    *text = read_text(in);
+    *text = read_sized_text(in);
   uint32_t count = in.u32();
   if (count > kMostMetrics) return std::nullopt;
   for (uint32_t i = 0; i < count && in.ok(); i++) {
     event::Metric metric;
-    metric.name = read_text(in);
-    metric.unit = read_text(in);
+    metric.name = read_sized_text(in);
+    metric.unit = read_sized_text(in);
     metric.type = in.u32();
     metric.config = in.u64();
     metric.period = in.u64();

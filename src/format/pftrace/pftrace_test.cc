@@ -189,7 +189,7 @@ Profile random_recording(std::mt19937& random) {
   return r.builder.take();
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef CPROF_SANITIZED
 constexpr int kRandomRecordings = 1'000;  // each takes as long as ten others
 #else
 constexpr int kRandomRecordings = 10'000;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "format/pftrace/known_counters.h"
 #include "profile/frame_name.h"
 
@@ -12,10 +13,9 @@ using protozero::pbf_writer;
 
 // "0123ab" as the three bytes it stands for, as Perfetto takes a build-id; anything else as it is.
 std::string bytes_of_hex(std::string_view hex) {
-  auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
-  if (hex.size() % 2 || !std::ranges::all_of(hex, [&](char c) { return digit(c) >= 0; })) return std::string(hex);
+  if (hex.size() % 2 || !std::ranges::all_of(hex, [](char c) { return hex_digit(c) >= 0; })) return std::string(hex);
   std::string bytes;
-  for (size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(digit(hex[i]) << 4 | digit(hex[i + 1]));
+  for (size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(hex_digit(hex[i]) << 4 | hex_digit(hex[i + 1]));
   return bytes;
 }
 

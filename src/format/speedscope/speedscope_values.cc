@@ -25,10 +25,10 @@ const SpeedscopeUnit* find_unit(std::string_view name) {
 }  // namespace
 
 std::optional<SpeedscopeValue> parse_speedscope_value(std::string_view literal) {
-  constexpr uint8_t kDecimals[] = {9, 3, 0};  // as many as fit beside the digits in front of the point
+  constexpr uint8_t kTried[] = {9, 3, 0};  // as many as fit beside the digits in front of the point
   if (literal.find_first_of(".eE") == literal.npos)
     if (auto value = scaled_number(literal, 0)) return SpeedscopeValue{*value, 0};
-  for (uint8_t decimals : kDecimals)
+  for (uint8_t decimals : kTried)
     if (auto value = scaled_number(literal, decimals)) return SpeedscopeValue{*value, decimals};
   return std::nullopt;
 }

@@ -20,6 +20,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/ascii.h"
+
 namespace cprof::symbolize {
 namespace {
 
@@ -59,7 +61,7 @@ std::optional<Url> parse_url(std::string_view text) {
   std::string_view rest = authority.substr(host_end);
   if (!rest.empty() && !rest.starts_with(':')) return std::nullopt;
   url.port = rest.size() > 1 ? std::string(rest.substr(1)) : url.secure ? "443" : "80";
-  bool digits = std::ranges::all_of(url.port, [](char c) { return c >= '0' && c <= '9'; });
+  bool digits = std::ranges::all_of(url.port, is_digit);
   return digits && !url.host.empty() && url.port.size() <= 5 ? std::optional(url) : std::nullopt;
 }
 

@@ -7,7 +7,7 @@
 namespace cprof::unwind {
 namespace {
 
-std::vector<Fde> read_all(CfiSection& section) {
+std::vector<Fde> all_fdes(CfiSection& section) {
   std::vector<Fde> all;
   section.for_each_fde([&](const Fde& fde) { all.push_back(fde); });
   return all;
@@ -21,7 +21,7 @@ TEST(CfiSection, ReadsEveryFormatAndSize) {
       size_t offset = writer.fde(cie, 0x4000, 0x20, {});
       CfiSource source = writer.source();
       CfiSection section(source);
-      auto all = read_all(section);
+      auto all = all_fdes(section);
       ASSERT_EQ(all.size(), 1u) << is_eh << is_64bit;
       EXPECT_EQ(all[0].start, 0x4000u);
       EXPECT_EQ(all[0].end, 0x4020u);
@@ -61,7 +61,7 @@ TEST_P(PointerEncoding, GivesTheAddress) {
   source.text_svma = 0x1000;
   source.data_svma = 0x2000;
   CfiSection section(source);
-  auto all = read_all(section);
+  auto all = all_fdes(section);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].start, kTarget);
   EXPECT_EQ(all[0].end, kTarget + 0x10);
@@ -86,7 +86,7 @@ TEST(CfiSection, AugmentationLetters) {
   writer.raw_fde(0, fde.u8(0x0a));
   CfiSource source = writer.source();
   CfiSection section(source);
-  auto all = read_all(section);
+  auto all = all_fdes(section);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].start, 0x5000u);
   EXPECT_TRUE(all[0].cie->is_signal_frame);
@@ -105,7 +105,7 @@ TEST(CfiSection, UnknownLettersBehindZAreSkippedByLength) {
   writer.raw_fde(0, fde);
   CfiSource source = writer.source();
   CfiSection section(source);
-  EXPECT_EQ(read_all(section).size(), 1u);
+  EXPECT_EQ(all_fdes(section).size(), 1u);
 }
 
 TEST(CfiSection, OldGccAugmentationAndVersion4) {
@@ -115,7 +115,7 @@ TEST(CfiSection, OldGccAugmentationAndVersion4) {
   old.fde(0, 0x10, 4, {}, false);
   CfiSource old_source = old.source();
   CfiSection old_section(old_source);
-  EXPECT_EQ(read_all(old_section).size(), 1u);
+  EXPECT_EQ(all_fdes(old_section).size(), 1u);
 
   SectionWriter four(false);
   Bytes body4{4};
@@ -123,7 +123,7 @@ TEST(CfiSection, OldGccAugmentationAndVersion4) {
   four.fde(0, 0x10, 4, {}, false);
   CfiSource source4 = four.source();
   CfiSection section4(source4);
-  auto all = read_all(section4);
+  auto all = all_fdes(section4);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].cie->code_align, 4u);
   EXPECT_EQ(all[0].cie->return_register, 30u);
@@ -143,7 +143,7 @@ TEST(CfiSection, BrokenEntriesAreCountedAndTheRestIsRead) {
   writer.fde(good, 0x2000, 4, {});
   CfiSource source = writer.source();
   CfiSection section(source);
-  auto all = read_all(section);
+  auto all = all_fdes(section);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].start, 0x2000u);
   EXPECT_EQ(section.broken_entries(), 4u);
@@ -159,7 +159,7 @@ TEST(CfiSection, ATruncatedSectionEndsQuietly) {
     CfiSource cut = whole;
     cut.bytes.resize(size);
     CfiSection section(cut);
-    EXPECT_LE(read_all(section).size(), 1u);
+    EXPECT_LE(all_fdes(section).size(), 1u);
   }
 }
 
@@ -172,7 +172,7 @@ TEST(CfiSection, AZeroEndsASectionOfUnknownSize) {
   CfiSource source = writer.source();
   source.ends_at_zero = true;
   CfiSection section(source);
-  EXPECT_EQ(read_all(section).size(), 1u);
+  EXPECT_EQ(all_fdes(section).size(), 1u);
 }
 
 }  // namespace

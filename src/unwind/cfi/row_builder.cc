@@ -7,7 +7,6 @@ namespace cprof::unwind {
 namespace {
 
 constexpr size_t kRuleLimit = 1 << 20;  // the 20 bits of a row
-constexpr uint64_t kPageBytes = 1 << CP_PAGE_BITS;
 
 }  // namespace
 

@@ -11,6 +11,8 @@
 
 namespace cprof::unwind {
 
+constexpr uint64_t kPageBytes = 1 << CP_PAGE_BITS;
+
 struct RowSet {
   uint64_t base = 0;            // address of page 0
   std::vector<cp_row> rows;

@@ -210,15 +210,22 @@ class Stepper {
 
 void on_trap(int, siginfo_t*, void* context) { Stepper::current->sample(*static_cast<ucontext_t*>(context)); }
 
-// The CFI directives keep these three instructions unwindable, as they are stepped through too.
-NESTED void set_single_step(bool on) {
-  uint64_t flag = on ? 0x100 : 0;
-  __asm__ volatile(
-      "pushfq\n .cfi_adjust_cfa_offset 8\n"
-      "andq $~0x100, (%%rsp)\n orq %0, (%%rsp)\n"
-      "popfq\n .cfi_adjust_cfa_offset -8"
-      ::"r"(flag) : "cc", "memory");
-}
+// Its instructions are stepped through too, so they have CFI of their own.
+extern "C" void cprof_test_set_trap_flag(uint64_t flag);
+__asm__(
+    ".pushsection .text\n"
+    ".type cprof_test_set_trap_flag, @function\n"
+    "cprof_test_set_trap_flag:\n"
+    ".cfi_startproc\n"
+    "pushfq\n .cfi_adjust_cfa_offset 8\n"
+    "andq $~0x100, (%rsp)\n"
+    "orq %rdi, (%rsp)\n"
+    "popfq\n .cfi_adjust_cfa_offset -8\n"
+    "ret\n"
+    ".cfi_endproc\n"
+    ".size cprof_test_set_trap_flag, . - cprof_test_set_trap_flag\n"
+    ".popsection\n");
+constexpr uint64_t kTrapFlag = 0x100;
 
 #define STEP_THROUGH(stepper, ...)                            \
   do {                                                        \
@@ -227,9 +234,9 @@ NESTED void set_single_step(bool on) {
     step_action.sa_flags = SA_SIGINFO | SA_NODEFER;           \
     Stepper::current = &stepper;                              \
     sigaction(SIGTRAP, &step_action, &step_old);              \
-    set_single_step(true);                                    \
+    cprof_test_set_trap_flag(kTrapFlag);                      \
     __VA_ARGS__;                                              \
-    set_single_step(false);                                   \
+    cprof_test_set_trap_flag(0);                              \
     sigaction(SIGTRAP, &step_old, nullptr);                   \
   } while (0)
 

@@ -19,7 +19,6 @@ bool saves_eh_data(const FrameState& state) {
   return state.registers[0].kind == RegisterRule::kOffset && state.registers[1].kind == RegisterRule::kOffset;
 }
 
-constexpr uint64_t kPageBytes = 1 << CP_PAGE_BITS;
 constexpr uint64_t kPageLimit = 1 << 20;          // 4 GiB of text
 constexpr uint64_t kShortGapBytes = 16;           // alignment of functions
 constexpr uint64_t kEntryCodeBytes = 128;         // ld.so's _start and _dl_start_user take 0x60
