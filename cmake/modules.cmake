@@ -31,13 +31,36 @@ function(cprof_precompile target first)
   endif()
 endfunction()
 
-# Modules whose archive may need nothing from outside, not even libc (tools/check_freestanding.py).
+# Several files in one compilation: a whole build takes half the time. OFF compiles each file alone, which finds the file that
+# forgets its own includes (the clang preset) and is the faster for one changed file (dev). ON leaves out the modules of
+# libcprof, whose archives a linker is to take file by file; ALL is every module.
+set(CPROF_UNITY OFF CACHE STRING "Compile several files at once: OFF, ON or ALL")
+set(CPROF_LIBRARY_MODULES base base/signal_safe object profile unwind/core unwind/cfi symbolize analyze timeline format
+  collect/inproc embed)
+set(CPROF_FILES_AT_ONCE 6)
+
+function(cprof_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${CPROF_FILES_AT_ONCE})
+  # GCC takes a file that is included for a header, in which a local type of a member would be wrong.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endfunction()
+
+# cprof_compile_alone(FILE...): files whose local names are also those of others in their module.
+function(cprof_compile_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # Seconds. Instrumented code is up to twenty times slower.
 set(CPROF_TEST_TIMEOUT 120)
 if("${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_DEBUG}" MATCHES "fsanitize")
   set(CPROF_TEST_TIMEOUT 600)
+  target_compile_definitions(cprof_flags INTERFACE CPROF_SANITIZED)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    add_compile_options(-fsanitize-ignorelist=${CMAKE_SOURCE_DIR}/cmake/sanitizer_ignorelist.txt)
+  endif()
 endif()
 
+# Modules whose archive may need nothing from outside, not even libc (tools/check_freestanding.py).
 set(CPROF_FREESTANDING unwind/core base/signal_safe)
 
 function(cprof_module path)
@@ -68,6 +91,9 @@ function(cprof_module path)
     else()
       cprof_precompile(cprof_${name} cprof_base)
     endif()
+    if(CPROF_UNITY STREQUAL "ALL" OR (CPROF_UNITY AND NOT path IN_LIST CPROF_LIBRARY_MODULES))
+      cprof_unity(cprof_${name})
+    endif()
   else()
     add_library(cprof_${name} INTERFACE)
     target_link_libraries(cprof_${name} INTERFACE cprof_flags ${links} ${ARG_LIBS})
@@ -96,6 +122,9 @@ function(cprof_test name)
   target_compile_definitions(${name} PRIVATE CPROF_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CPROF_BINARY_DIR="${CMAKE_BINARY_DIR}")
   if(ARG_LABEL STREQUAL "unit" AND TARGET cprof_base_tests)
     cprof_precompile(${name} cprof_base_tests <gtest/gtest.h>)
+  endif()
+  if(CPROF_UNITY)
+    cprof_unity(${name})
   endif()
   if(ARG_LABEL STREQUAL "unit")
     add_dependencies(cprof_unit_tests ${name})
