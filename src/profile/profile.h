@@ -65,7 +65,6 @@ struct Line {
   FunctionId function{};
   uint32_t line = 0;  // 0 unknown
   uint32_t column = 0;
-
   bool operator==(const Line&) const = default;
 };
 

@@ -186,6 +186,8 @@ constexpr Row kRows[] = {
     {"swap_read*", kMemory},
     {"swapin_readahead", kMemory},
     {"migration_entry_wait*", kMemory},
+    {"lru_add_drain_all", kMemory},
+    {"__lru_add_drain_all", kMemory},
     {"__get_user_pages", kMemory},
     {"populate_vma_page_range", kMemory},
     {"faultin_page*", kMemory},

@@ -70,6 +70,13 @@ TEST(WaitClass, MemoryWinsOverIo) {
             kMemory);
 }
 
+// What fadvise, mlock, compaction and memory hotplug wait for: that each CPU hands over the pages in its hands.
+TEST(WaitClass, DrainingThePageListsIsMemory) {
+  EXPECT_EQ(class_of_call({"__x64_sys_fadvise64", "ksys_fadvise64_64", "generic_fadvise", "__lru_add_drain_all",
+                           "__flush_work", "__wait_for_common", "schedule_timeout"}),
+            kMemory);
+}
+
 TEST(WaitClass, MemoryWinsOverNothingElse) {
   EXPECT_EQ(class_of_call({"__sys_sendto", "sock_sendmsg", "tcp_sendmsg", "try_to_free_pages"}), kNetwork);
 }

@@ -124,7 +124,10 @@ class Waits(OffCpu):
             thread, least = f"wait-{kind}", MS * 1e6 * ROUNDS
             in_class = states.of(thread, wanted)
             others = sum(states.of(thread, c) for c in set(CLASSES.values()) | {"lock", "other"} if c not in (wanted, "futex"))
-            self.assertLessEqual(others, 0.05 * in_class + 1e6, f"{thread}: {states.time[thread]}")
+            if others > 0.05 * in_class + 1e6:
+                stacks = self.convert_folded("--weight", "offcpu", "--by", "thread").only(lambda frames: frames[1] == thread)
+                self.fail("\n".join([f"{thread}: {states.time[thread]}"] +
+                                    [f"{us} us {';'.join(frames)}" for frames, us in stacks.stacks]))
             if kind in LONG:
                 self.assertGreaterEqual(in_class, 0.95 * least, f"{thread} waits for {wanted}")
                 if wanted != "futex":  # the barrier before each round is one too
