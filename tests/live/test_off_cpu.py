@@ -119,13 +119,16 @@ class Waits(OffCpu):
 
     def test_classes(self):
         states = States(self.trace())
+        off = self.convert_folded("--weight", "offcpu", "--by", "thread")
         for kind, wanted in CLASSES.items():
             _, total, cpu = self.measured[kind]
             thread, least = f"wait-{kind}", MS * 1e6 * ROUNDS
             in_class = states.of(thread, wanted)
             others = sum(states.of(thread, c) for c in set(CLASSES.values()) | {"lock", "other"} if c not in (wanted, "futex"))
-            if others > 0.05 * in_class + 1e6:
-                stacks = self.convert_folded("--weight", "offcpu", "--by", "thread").only(lambda frames: frames[1] == thread)
+            stacks = off.only(lambda frames: frames[1] == thread)
+            # A thousand short waits: where rings ran full their stacks are lost, and said to be.
+            unknown = 1000 * stacks.only(lambda frames: frames[2:] == ["[unknown]"]).total if kind not in LONG else 0
+            if others - unknown > 0.05 * in_class + 1e6:
                 self.fail("\n".join([f"{thread}: {states.time[thread]}"] +
                                     [f"{us} us {';'.join(frames)}" for frames, us in stacks.stacks]))
             if kind in LONG:
@@ -133,7 +136,6 @@ class Waits(OffCpu):
                 if wanted != "futex":  # the barrier before each round is one too
                     self.assertLessEqual(in_class, 1.05 * total, f"{thread} waits for {wanted}")
             else:
-                off = self.convert_folded("--weight", "offcpu", "--by", "thread")
                 here = off.only(lambda frames: frames[1] == thread and holds_in_order(frames, [f"wait_{kind}"]))
                 self.assertLessEqual(in_class, 1.05 * 1000 * here.total + 1e6, f"{thread} waits for {wanted}")
                 self.assertGreaterEqual(in_class + states.of(thread, "sched"), 0.95 * 1000 * here.total,
