@@ -26,8 +26,8 @@ struct MachineCfi {
   // The compact rule for one CFI row; CP_CFA_COMPLEX where rows cannot say it.
   cp_rule (*classify)(const FrameState& state, const Cie& cie);
   bool (*is_padding)(std::byte last_byte_before_function);
-  // The rule inside linker-made call stubs (.plt, .iplt) that have no CFI.
-  cp_rule plt_rule;
+  // Rows for linker-made call stubs (.plt, .iplt), whose bytes are given: used where they have no CFI.
+  std::vector<KnownCode> (*plt_code)(uint64_t start, std::span<const std::byte> code);
   // Rows for .init or .fini, whose bytes are given; empty when the code is not the usual one.
   std::vector<KnownCode> (*init_code)(uint64_t start, std::span<const std::byte> code);
   // The instructions of a signal trampoline, searched for in code without CFI.

@@ -9,7 +9,7 @@
 namespace cprof::unwind {
 namespace {
 
-constexpr uint64_t kInitCodeLimit = 4096;
+constexpr uint64_t kInitCodeLimit = 4096, kStubCodeLimit = 16 << 20;
 
 bool is_text(const object::Segment& segment) { return segment.flags & PF_X; }
 
@@ -64,9 +64,13 @@ void add_from_header(object::ElfFile& file, std::vector<CfiSource>& sources) {
 }
 
 void add_known_code(object::ElfFile& file, CompileInput& input) {
-  for (std::string_view name : {".plt", ".plt.sec", ".plt.got", ".iplt"})
-    if (const object::Section* s = file.find_section(name))
-      input.known_code.push_back({s->vaddr, s->vaddr + s->size, input.machine->plt_rule});
+  for (std::string_view name : {".plt", ".plt.sec", ".plt.got", ".iplt"}) {
+    const object::Section* section = file.find_section(name);
+    if (!section || section->size > kStubCodeLimit) continue;
+    auto code = file.section_data(*section);
+    if (!code) continue;
+    for (const KnownCode& known : input.machine->plt_code(section->vaddr, *code)) input.known_code.push_back(known);
+  }
   for (std::string_view name : {".init", ".fini"}) {
     const object::Section* section = file.find_section(name);
     if (!section || section->size > kInitCodeLimit) continue;

@@ -77,7 +77,8 @@ void fill_gaps(std::vector<Candidate>& all, std::vector<Candidate> more) {
 
 class Compiler {
  public:
-  Compiler(const CompileInput& input, const std::vector<CfiSource>& sources) : input_(input), window_(input) {
+  Compiler(const CompileInput& input, const std::vector<CfiSource>& sources) : input_(input), window_(input), known_code_(input.known_code) {
+    std::ranges::sort(known_code_, {}, &KnownCode::start);
     for (const CfiSource& source : sources) {
       sections_.push_back(std::make_unique<CfiSection>(source));
       programs_.push_back(std::make_unique<FrameProgram>(source));
@@ -184,8 +185,8 @@ class Compiler {
       if (last && input_.machine->is_padding(*last)) next_start = end - start < kShortGapBytes ? start : end - 1;
     }
     std::vector<KnownCode> pieces;
-    for (const KnownCode& known : input_.known_code)
-      if (known.start < end && known.end > start) pieces.push_back(known);
+    auto known = std::partition_point(known_code_.begin(), known_code_.end(), [&](const KnownCode& k) { return k.end <= start; });
+    for (; known != known_code_.end() && known->start < end; ++known) pieces.push_back(*known);
     if (input_.entry >= start && input_.entry < end) pieces.push_back(entry_code(end));
     if (pieces.empty() && next_start == start) return start;
     if (end - start >= kShortGapBytes) find_trampoline(start, end, pieces);
@@ -225,6 +226,7 @@ class Compiler {
   uint32_t page_count_ = 0;
   RowBuilder* builder_ = nullptr;
   TextWindow window_;
+  std::vector<KnownCode> known_code_;
   CompiledTable result_;
 };
 

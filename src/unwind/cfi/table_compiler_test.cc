@@ -125,7 +125,7 @@ TEST_F(Compile, PaddingBelongsToTheFunctionBehindIt) {
 
 TEST_F(Compile, StubsAndEntryCodeWithoutCfi) {
   input_.entry = 0x3010;
-  input_.known_code = {{0x2000, 0x2040, kX86_64Cfi.plt_rule}};
+  input_.known_code = kX86_64Cfi.plt_code(0x2000, std::vector<std::byte>(0x40, std::byte{0x90}));
   fde(0x2020, 0x10, {0x0e, 64});                     // an FDE for part of .plt holds
   fde(0x3000, 0x10);
   compile();
@@ -137,6 +137,35 @@ TEST_F(Compile, StubsAndEntryCodeWithoutCfi) {
   expect_kind(0x3010, CP_CFA_STOP);
   expect_kind(0x3040, CP_CFA_STOP);
   expect_kind(0x3500, CP_CFA_NONE);                  // a file without CFI has no endless entry code
+}
+
+// mold's first stub pushes two words, GNU ld's one by one; neither has CFI here. At each instruction what was pushed before it.
+TEST_F(Compile, StubsThatPush) {
+  const Bytes mold{0xf3, 0x0f, 0x1e, 0xfa,              // 2000 endbr64
+                   0x41, 0x53,                          // 2004 push %r11
+                   0xff, 0x35, 1, 2, 3, 4,              // 2006 push x(%rip)
+                   0xff, 0x25, 1, 2, 3, 4,              // 200c jmp *x(%rip)
+                   0xcc, 0xcc,                          // 2012
+                   0xf3, 0x0f, 0x1e, 0xfa,              // 2014 the first function's
+                   0x41, 0xbb, 0, 0, 0, 0,              // 2018
+                   0xff, 0x25, 1, 2, 3, 4};             // 201e
+  const Bytes gnu{0xff, 0x35, 1, 2, 3, 4,               // 2100 push
+                  0xff, 0x25, 1, 2, 3, 4,               // 2106 jmp
+                  0x0f, 0x1f, 0x40, 0x00,               // 210c
+                  0xff, 0x25, 1, 2, 3, 4,               // 2110 jmp *x(%rip)
+                  0x68, 0, 0, 0, 0,                     // 2116 push $0
+                  0xe9, 0, 0, 0, 0,                     // 211b jmp
+                  0x68, 1, 0, 0, 0,                     // 2120 push $1
+                  0x06, 0x06};                          // 2125 nobody knows
+  input_.known_code = kX86_64Cfi.plt_code(0x2000, mold.get());
+  for (const KnownCode& known : kX86_64Cfi.plt_code(0x2100, gnu.get())) input_.known_code.push_back(known);
+  fde(0x3000, 0x10);
+  compile();
+  for (auto [pc, bytes] : {std::pair{0x2000, 8}, {0x2004, 8}, {0x2006, 16}, {0x200c, 24}, {0x2012, 8}, {0x2014, 8}, {0x2018, 8},
+                           {0x201e, 8}, {0x2100, 8}, {0x2106, 16}, {0x210c, 8}, {0x2110, 8}, {0x2116, 8}, {0x211b, 16},
+                           {0x2120, 8}, {0x2125, 8}, {0x2126, 8}})
+    expect_sp(static_cast<uint64_t>(pc), bytes);
+  EXPECT_TRUE(kX86_64Cfi.plt_code(0x2000, {}).empty());
 }
 
 TEST_F(Compile, EntryCodeWithAnFdeIsLeftAlone) {

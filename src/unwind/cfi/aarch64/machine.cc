@@ -57,6 +57,8 @@ bool is_padding(std::byte last) { return last == std::byte{0xd5} || last == std:
 constexpr cp_rule kPltRule = {
     .cfa_kind = CP_CFA_SP, .fp_kind = CP_FP_SAME, .is_eh_return = 0, .ra_kind = CP_RA_IN_LR, .fp_offset = 0, .offset = 0};
 
+std::vector<KnownCode> plt_code(uint64_t start, std::span<const std::byte> code) { return {{start, start + code.size(), kPltRule}}; }
+
 std::vector<KnownCode> init_code(uint64_t, std::span<const std::byte>) { return {}; }  // ends up in the FP fallback
 
 // The vdso's __kernel_rt_sigreturn has no CFI since Linux 5.8: mov x8, #139; svc #0.
@@ -73,7 +75,7 @@ const MachineCfi kAarch64Cfi = {
     .eh_return_register = 0xff,
     .classify = classify,
     .is_padding = is_padding,
-    .plt_rule = kPltRule,
+    .plt_code = plt_code,
     .init_code = init_code,
     .sigreturn_code = kTrampolines,
 };

@@ -68,6 +68,64 @@ cp_rule pushed(int32_t bytes) {
   return rule;
 }
 
+// What linkers write into call stubs. Only pushes move the stack, and a jump leaves it to the next stub as it was.
+struct StubInstruction {
+  enum Effect : uint8_t { kNone, kPush, kJump };
+  uint8_t opcode[4];
+  uint8_t opcode_bytes, bytes;
+  Effect effect;
+};
+constexpr StubInstruction kStubInstructions[] = {
+    {{0xf3, 0x0f, 0x1e, 0xfa}, 4, 4, StubInstruction::kNone},  // endbr64
+    {{0xff, 0x25}, 2, 6, StubInstruction::kJump},              // jmp *x(%rip)
+    {{0xf2, 0xff, 0x25}, 3, 7, StubInstruction::kJump},        // bnd jmp *x(%rip)
+    {{0xe9}, 1, 5, StubInstruction::kJump},
+    {{0xf2, 0xe9}, 2, 6, StubInstruction::kJump},
+    {{0x68}, 1, 5, StubInstruction::kPush},                    // push $n
+    {{0xff, 0x35}, 2, 6, StubInstruction::kPush},              // push x(%rip)
+    {{0x41, 0x53}, 2, 2, StubInstruction::kPush},              // push %r11: mold
+    {{0x41, 0xbb}, 2, 6, StubInstruction::kNone},              // mov $n,%r11d: mold
+    {{0x4c, 0x8b, 0x1d}, 3, 7, StubInstruction::kNone},        // mov x(%rip),%r11: lld without indirect jumps
+    {{0x4c, 0x8d, 0x1d}, 3, 7, StubInstruction::kNone},        // lea x(%rip),%r11
+    {{0xcc}, 1, 1, StubInstruction::kNone},
+    {{0x90}, 1, 1, StubInstruction::kNone},
+    {{0x66, 0x90}, 2, 2, StubInstruction::kNone},
+    {{0x0f, 0x1f, 0x00}, 3, 3, StubInstruction::kNone},
+    {{0x0f, 0x1f, 0x40}, 3, 4, StubInstruction::kNone},
+    {{0x0f, 0x1f, 0x44, 0x00}, 4, 5, StubInstruction::kNone},
+    {{0x66, 0x0f, 0x1f, 0x44}, 4, 6, StubInstruction::kNone},
+    {{0x0f, 0x1f, 0x80}, 3, 7, StubInstruction::kNone},
+    {{0x0f, 0x1f, 0x84}, 3, 8, StubInstruction::kNone},
+    {{0x66, 0x0f, 0x1f, 0x84}, 4, 9, StubInstruction::kNone},
+};
+
+const StubInstruction* stub_instruction(std::span<const std::byte> code) {
+  for (const StubInstruction& one : kStubInstructions)
+    if (one.bytes <= code.size() && memcmp(code.data(), one.opcode, one.opcode_bytes) == 0) return &one;
+  return nullptr;
+}
+
+// Behind an instruction that is not known nothing is said to be pushed.
+std::vector<KnownCode> plt_code(uint64_t start, std::span<const std::byte> code) {
+  std::vector<KnownCode> pieces;
+  size_t from = 0, at = 0;
+  int32_t bytes_pushed = 0;
+  auto end_piece = [&](int32_t next) {
+    if (next == bytes_pushed) return;
+    if (at > from) pieces.push_back({start + from, start + at, pushed(bytes_pushed)});
+    from = at;
+    bytes_pushed = next;
+  };
+  while (at < code.size()) {
+    const StubInstruction* one = stub_instruction(code.subspan(at));
+    if (!one) end_piece(0);
+    at += one ? one->bytes : code.size() - at;
+    if (one && one->effect != StubInstruction::kNone) end_piece(one->effect == StubInstruction::kPush ? bytes_pushed + 8 : 0);
+  }
+  if (at > from) pieces.push_back({start + from, start + at, pushed(bytes_pushed)});
+  return pieces;
+}
+
 // crti.o and crtn.o make _init and _fini of: [endbr64] sub $8,%rsp ... add $8,%rsp ret.
 std::vector<KnownCode> init_code(uint64_t start, std::span<const std::byte> code) {
   constexpr uint8_t kEndbr[] = {0xf3, 0x0f, 0x1e, 0xfa}, kSub[] = {0x48, 0x83, 0xec, 0x08};
@@ -99,7 +157,7 @@ const MachineCfi kX86_64Cfi = {
     .eh_return_register = kRcx,
     .classify = classify,
     .is_padding = is_padding,
-    .plt_rule = pushed(0),
+    .plt_code = plt_code,
     .init_code = init_code,
     .sigreturn_code = kTrampolines,
 };
