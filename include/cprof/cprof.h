@@ -45,6 +45,9 @@ CPROF_API_ int cprof_start(const char *options);
 CPROF_API_ int cprof_stop(void);
 /* Writes what was recorded so far to path (the format by its extension) and goes on. NULL: to the files of the options. */
 CPROF_API_ int cprof_dump(const char *path);
+/* From now on `cprof ctl PID start|stop|status|dump` drives this process, by a thread that waits for it; with CPROF in the
+ * environment that is so from the start. options: of a start that brings none, NULL: the defaults. */
+CPROF_API_ int cprof_allow_control(const char *options);
 /* The newest failure of this library in one line; "" when there was none. Valid until the calling thread asks again. */
 CPROF_API_ const char *cprof_error(void);
 CPROF_API_ void cprof_get_status(struct cprof_status *status);
@@ -230,6 +233,7 @@ static inline int cprof_start(const char *options) { (void)options; return 0; }
 static inline int cprof_stop(void) { return 0; }
 static inline int cprof_dump(const char *path) { (void)path; return 0; }
 static inline const char *cprof_error(void) { return ""; }
+static inline int cprof_allow_control(const char *options) { (void)options; return 0; }
 static inline void cprof_get_status(struct cprof_status *status) { __builtin_memset(status, 0, sizeof *status); }
 static inline void cprof_fiber_enter(uint64_t id, const char *name, const void *stack_low, size_t stack_bytes) {
   (void)id, (void)name, (void)stack_low, (void)stack_bytes;

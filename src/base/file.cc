@@ -100,15 +100,10 @@ Result<Fd> open_temporary() {
 }
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
+  if (path == "-") return onto(STDOUT_FILENO, "stdout");
   OutputFile out;
   out.path_ = path;
   out.buffer_.reserve(kBufferBytes);
-  if (path == "-") {
-    out.path_ = "stdout";
-    out.fd_ = Fd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-    if (!out.fd_) return fail_errno("stdout");
-    return out;
-  }
   struct stat st;
   bool exists = stat(path.c_str(), &st) == 0;
   if (exists && S_ISDIR(st.st_mode)) return fail_errno(path, EISDIR);
@@ -124,6 +119,15 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
     out.temporary_.clear();
     return fail_errno(path, error);
   }
+  return out;
+}
+
+Result<OutputFile> OutputFile::onto(int fd, std::string name) {
+  OutputFile out;
+  out.path_ = std::move(name);
+  out.buffer_.reserve(kBufferBytes);
+  out.fd_ = Fd(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  if (!out.fd_) return fail_errno(out.path_);
   return out;
 }
 

@@ -53,6 +53,8 @@ class TemporaryFile {
 class OutputFile {
  public:
   static Result<OutputFile> create(const std::string& path);
+  // An open descriptor, written directly; it stays open.
+  static Result<OutputFile> onto(int fd, std::string name);
   // Whether create() would find a folder to write to; nothing is made.
   static Result<void> check(const std::string& path);
   OutputFile(OutputFile&&) noexcept;

@@ -24,6 +24,7 @@ constexpr Verb kVerbs[] = {
     {"sql", "profiles as tables: SQL over any input, interactive or -q", sql_main},
     {"view", "the page: flame graph, table, timeline, source, SQL", view_main},
     {"symbolize", "give names to a recording that was made without them", symbolize_main},
+    {"ctl", "drive a program that has libcprof inside", ctl_main},
     {"doctor", "what this machine allows, and how to mend what it does not", doctor_main},
 };
 

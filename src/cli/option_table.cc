@@ -34,13 +34,13 @@ constexpr ValueKind kValueKinds[] = {
     {"kallsyms", "FILE"},             {"label", "KEY=VALUE"},           {"limit", "N"},
     {"list", "RE"},                   {"max-depth", "N"},               {"max-size", "BYTES"},
     {"metric", "METRIC"},             {"min-percent", "PERCENT"},       {"name", "NAME"},
-    {"output", "FILE"},               {"overwrite-window", "SECONDS"},  {"peek", "RE"},
-    {"pid", "PID"},                   {"port", "PORT"},                 {"process", "NAME|PID"},
-    {"query", "SQL"},                 {"root", "DIR"},                  {"rotate", "N"},
-    {"rows", "N"},                    {"save-raw", "FILE"},             {"show-from", "RE"},
-    {"sort", "COLUMN"},               {"source-path", "DIR"},           {"stack-size", "BYTES"},
-    {"thread", "NAME|TID"},           {"tid", "TID"},                   {"time", "A..B"},
-    {"timeout", "SECONDS"},           {"window", "SECONDS"},
+    {"options", "KEY=VALUE"},         {"output", "FILE"},               {"overwrite-window", "SECONDS"},
+    {"peek", "RE"},                   {"pid", "PID"},                   {"port", "PORT"},
+    {"process", "NAME|PID"},          {"query", "SQL"},                 {"root", "DIR"},
+    {"rotate", "N"},                  {"rows", "N"},                    {"save-raw", "FILE"},
+    {"show-from", "RE"},              {"sort", "COLUMN"},               {"source-path", "DIR"},
+    {"stack-size", "BYTES"},          {"thread", "NAME|TID"},           {"tid", "TID"},
+    {"time", "A..B"},                 {"timeout", "SECONDS"},           {"window", "SECONDS"},
 };
 
 // Of an option "--output", of a positional "file".

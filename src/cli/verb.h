@@ -30,6 +30,7 @@ int view_main(std::vector<std::string> arguments);
 int symbolize_main(std::vector<std::string> arguments);
 int top_main(std::vector<std::string> arguments);
 int cpustat_main(std::vector<std::string> arguments);
+int ctl_main(std::vector<std::string> arguments);
 int doctor_main(std::vector<std::string> arguments);
 
 // "cprof: message" on stderr; gives kFailed.

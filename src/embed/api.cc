@@ -7,6 +7,7 @@
 #include <atomic>
 #include <string>
 
+#include "embed/control.h"
 #include "embed/library.h"
 #include "embed/trigger.h"
 
@@ -37,7 +38,9 @@ Result<void> start_by_environment(const char* text) {
   const Options options = TRY(parse_options(text));
   Library::get().set_told(true);
   if (options.children == Children::kNo) unsetenv(kVariable);
+  TRY(open_control(text));
   if (options.trigger_signal) return install_trigger(options, text);
+  if (options.waits) return {};
   return Library::get().start(text);
 }
 
@@ -67,6 +70,11 @@ int cprof_start(const char* options) {
 int cprof_stop(void) { return result_of(Library::get().stop()); }
 
 int cprof_dump(const char* path) { return result_of(Library::get().dump(path ? path : "")); }
+
+int cprof_allow_control(const char* options) {
+  auto known = parse_options(options ? options : "");
+  return result_of(known ? open_control(options ? options : "") : std::unexpected(std::move(known.error())));
+}
 
 const char* cprof_error(void) { return errors[newest_error.load(std::memory_order_acquire)]; }
 

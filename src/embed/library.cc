@@ -9,6 +9,7 @@
 #include <new>
 
 #include "collect/inproc/handler.h"
+#include "embed/control.h"
 #include "embed/import_hooks.h"
 #include "embed/scopes.h"
 #include "embed/trigger.h"
@@ -96,6 +97,12 @@ Result<void> Library::dump(const std::string& path) {
   return session_->dump(path);
 }
 
+Result<void> Library::dump_onto(int fd, const std::string& name) {
+  std::lock_guard lock(control_);
+  if (!session_) return fail("no session runs");
+  return session_->dump_onto(fd, name);
+}
+
 void Library::fill(cprof_status& status) {
   memset(&status, 0, sizeof status);
   std::lock_guard lock(control_);
@@ -155,6 +162,7 @@ void Library::after_fork_in_child() {
     if (auto started = start_locked(parents->options()); !started) has_session_ = false;
   }
   renew_trigger_in_child();
+  renew_control_in_child();
   control_.unlock();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

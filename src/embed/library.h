@@ -19,6 +19,7 @@ class Library {
   Result<void> start(std::string_view options);
   Result<void> stop();
   Result<void> dump(const std::string& path);
+  Result<void> dump_onto(int fd, const std::string& name);
   void fill(cprof_status& status);
 
   // Of the calling thread; null when it cannot have one.

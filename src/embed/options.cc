@@ -141,6 +141,10 @@ Result<void> set_seconds(Options& options, std::string_view value) {
   return {};
 }
 
+Result<void> set_start(Options& options, std::string_view value) {
+  return choose(options.waits, value, {Word<bool>{"yes", false}, {"no", true}});
+}
+
 Result<void> not_supported(Options&, std::string_view) { return fail("not supported yet in this version of libcprof"); }
 
 struct Key {
@@ -152,7 +156,7 @@ constexpr Key kKeys[] = {
     {"out", set_out},         {"freq", set_freq},     {"mode", set_mode},     {"overflow", set_overflow},
     {"children", set_children}, {"kernel", set_kernel}, {"events", set_events}, {"quiet", set_quiet},
     {"ring", set_ring},       {"buffer", set_buffer}, {"window", set_window}, {"signal", set_signal},
-    {"seconds", set_seconds}, {"trigger", not_supported}, {"keep", not_supported},
+    {"seconds", set_seconds}, {"start", set_start}, {"trigger", not_supported}, {"keep", not_supported},
 };
 
 const Key* find_key(std::string_view name) {

@@ -29,6 +29,7 @@ struct Options {
   uint64_t window_on_ns = 0, window_period_ns = 0;   // 0: always on
   int trigger_signal = 0;                 // starts a session of trigger_seconds
   double trigger_seconds = 0;
+  bool waits = false;                     // start=no: for cprof ctl or cprof_start()
 };
 
 Result<Options> parse_options(std::string_view text);

@@ -31,6 +31,13 @@ const Format* format_of(std::string_view path) {
   return nullptr;
 }
 
+Result<void> write_to(OutputFile out, const profile::Profile& profile, std::string_view pattern) {
+  const Format* format = format_of(pattern);
+  if (!format) return check_output(pattern);
+  TRY(format->write(profile, out, {}));
+  return out.commit();
+}
+
 }  // namespace
 
 Result<void> check_output(std::string_view pattern) {
@@ -59,11 +66,11 @@ std::string expand_name(std::string_view pattern, const OutputName& name) {
 }
 
 Result<void> write_profile(const profile::Profile& profile, std::string_view pattern, const std::string& path) {
-  const Format* format = format_of(pattern);
-  if (!format) return check_output(pattern);
-  OutputFile out = TRY(OutputFile::create(path));
-  TRY(format->write(profile, out, {}));
-  return out.commit();
+  return write_to(TRY(OutputFile::create(path)), profile, pattern);
+}
+
+Result<void> write_profile_onto(int fd, const profile::Profile& profile, std::string_view pattern) {
+  return write_to(TRY(OutputFile::onto(fd, std::string(pattern))), profile, pattern);
 }
 
 }  // namespace cprof::embed

@@ -23,5 +23,6 @@ std::string expand_name(std::string_view pattern, const OutputName& name);
 
 // pattern: its extension chooses the format.
 Result<void> write_profile(const profile::Profile& profile, std::string_view pattern, const std::string& path);
+Result<void> write_profile_onto(int fd, const profile::Profile& profile, std::string_view pattern);
 
 }  // namespace cprof::embed

@@ -141,6 +141,7 @@ void Session::collect() {
     asked_.wait_for(lock, std::chrono::nanoseconds(wait_ns), [&] { return request_ != Request::kNone; });
     const Request request = request_;
     const std::string path = request_path_;
+    const int fd = request_fd_;
     lock.unlock();
     Result<void> answer;
     {
@@ -148,7 +149,7 @@ void Session::collect() {
       const uint64_t before = recording_.bytes();
       look(request != Request::kNone);
       if (request == Request::kStop) end_sampling();
-      if (request != Request::kNone) answer = write_outputs(path);
+      if (request != Request::kNone) answer = write_outputs(path, fd);
       // Busy rings are looked at again soon; when nothing comes, less and less often.
       wait_ns = recording_.bytes() - before > 64 * 1024 ? kShortestWaitNs : std::min(wait_ns * 2, kLongestWaitNs);
       collector_cpu_ns_ = thread_cpu_now();
@@ -306,20 +307,22 @@ SessionFacts Session::facts() {
   return facts;
 }
 
-Result<void> Session::write_outputs(const std::string& path) {
+Result<void> Session::write_outputs(const std::string& path, int fd) {
   if (path.empty() && options_.outputs.empty()) return {};
   const profile::Profile profile = make_profile(recording_, around_.modules, around_.names, clock_, facts());
+  if (fd >= 0) return write_profile_onto(fd, profile, path);
   if (!path.empty()) return write_profile(profile, path, path);
   for (const std::string& pattern : options_.outputs) TRY(write_profile(profile, pattern, expand_name(pattern, around_.output)));
   return {};
 }
 
-Result<void> Session::ask(Request request, const std::string& path) {
+Result<void> Session::ask(Request request, const std::string& path, int fd) {
   std::unique_lock lock(mutex_);
   answered_.wait(lock, [&] { return request_ == Request::kNone; });
   if (is_done_) return fail("no session runs");
   request_ = request;
   request_path_ = path;
+  request_fd_ = fd;
   asked_.notify_all();
   answered_.wait(lock, [&] { return request_ == Request::kNone; });
   return std::move(answer_);
@@ -335,6 +338,11 @@ Result<void> Session::stop() {
 Result<void> Session::dump(const std::string& path) {
   if (!path.empty()) TRY(check_output(path));
   return ask(Request::kDump, path);
+}
+
+Result<void> Session::dump_onto(int fd, const std::string& name) {
+  TRY(check_output(name));
+  return ask(Request::kDump, name, fd);
 }
 
 void Session::fill(cprof_status& status) {

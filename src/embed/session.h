@@ -42,6 +42,8 @@ class Session {
   Result<void> stop();
   // path empty: the session's outputs.
   Result<void> dump(const std::string& path);
+  // name: its extension chooses the format of what fd gets.
+  Result<void> dump_onto(int fd, const std::string& name);
   void fill(cprof_status& status);
   // What was delivered, in one line for people.
   std::string summary();
@@ -62,10 +64,10 @@ class Session {
   void end_sampling();
   void turn_window(uint64_t now_ns);
   void check_arming();
-  Result<void> write_outputs(const std::string& path);
+  Result<void> write_outputs(const std::string& path, int fd);
   SessionFacts facts();
   OwnCost own_cost();
-  Result<void> ask(Request request, const std::string& path);
+  Result<void> ask(Request request, const std::string& path, int fd = -1);
   double delivered_hz() const;
 
   const Options options_;
@@ -85,6 +87,7 @@ class Session {
   std::condition_variable asked_, answered_;
   Request request_ = Request::kNone;
   std::string request_path_;
+  int request_fd_ = -1;
   Result<void> answer_;
   bool is_done_ = false;
   pthread_t collector_{};

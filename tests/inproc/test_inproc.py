@@ -306,6 +306,125 @@ def test_killed(folder):
     run(PROGRAM, "report", part)
 
 
+class Preloaded:
+    """A program with the library preloaded that works for `seconds` of CPU time, unless it is ended before."""
+
+    def __init__(self, folder, options, seconds=60, command=None):
+        self.process = subprocess.Popen([str(word) for word in command or (PLAIN, seconds)], env=preload(options), cwd=folder,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        end = time.monotonic() + 20
+        while not self.has_block():
+            expect(time.monotonic() < end and self.process.poll() is None, "the program cannot be asked")
+            time.sleep(0.01)
+
+    def has_block(self):
+        folder = Path(f"/proc/{self.pid}/fd")
+        return any("memfd:cprof-control" in os.readlink(link) for link in folder.iterdir())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+def ctl(pid, *arguments, status=0):
+    return run(PROGRAM, "ctl", pid, *arguments, status=status)
+
+
+# verifies: B8c
+# covers: ctl --json --output --format --weight --metric --by --folded-style
+def test_ctl(folder):
+    with Preloaded(folder, f"start=no,freq=1000,out={folder}/end.folded,quiet=yes") as program:
+        status = lambda: json.loads(ctl(program.pid, "status", "--json").stdout)
+        expect(status()["running"] is False and status()["samples"] == 0, f"nothing was started: {status()}")
+        expect("no session runs" in ctl(program.pid, "dump", "-o", folder / "no.folded", status=1).stderr, "a dump of nothing")
+        expect("no session runs" in ctl(program.pid, "stop", status=1).stderr, "a stop of nothing")
+        ctl(program.pid, "start")
+        time.sleep(1.5)
+        now = status()
+        expect(now["running"] and now["frequency_hz"] == 1000 and now["samples"] > 300, f"it runs: {now}")
+        expect("a session runs already" in ctl(program.pid, "start", status=1).stderr, "a second start")
+        before = set(os.listdir(folder))
+        # What the library writes, and what is made of it here.
+        for name in ("now.folded", "now.pb.gz", "now.pftrace", "now.cprof", "now.svg"):
+            ctl(program.pid, "dump", "-o", folder / name)
+        expect(set(os.listdir(folder)) - before == {"now.folded", "now.pb.gz", "now.pftrace", "now.cprof", "now.svg"},
+               "the program wrote a file, or something was left")
+        shares = ["share_sixty", "share_thirty", "share_ten"], [0.6, 0.3, 0.1]
+        check_shares(Folded((folder / "now.folded").read_text()), *shares, "dumped")
+        ctl(program.pid, "dump", "-o", folder / "by.txt", "--format", "folded", "--by", "thread", "--folded-style", "extended")
+        text = (folder / "by.txt").read_text()
+        expect(all(re.match(rf"[^;]+-{program.pid};[^;]+;", line) for line in text.splitlines()), f"by thread, with ids: {text[:80]}")
+        ctl(program.pid, "dump", "-o", folder / "wall.folded", "--weight", "wall")
+        expect(Folded((folder / "wall.folded").read_text()).total > 500_000, "microseconds of wall time")
+        unknown = ctl(program.pid, "dump", "-o", folder / "no.folded", "--metric", "nothing", status=1).stderr
+        expect("nothing" in unknown and not (folder / "no.folded").exists(), f"a metric that it has not: {unknown}")
+        samples = sql(folder / "now.cprof", "select count(*) n from perf_sample")[0]["n"]
+        expect(samples >= now["samples"], f"{samples} samples in a dump that came after {now['samples']}")
+        last = json.loads(ctl(program.pid, "stop", "--json").stdout)
+        expect(last["samples"] >= samples, f"{last} at the end")
+        check_shares(Folded((folder / "end.folded").read_text()), *shares, "the session's own file")
+        ctl(program.pid, "start", f"freq=99,out={folder}/second.folded")
+        expect(status()["frequency_hz"] == 99, "a start with options of its own")
+        expect("freq: 'often'" in ctl(program.pid, "start", "freq=often", status=1).stderr, "a wrong option")
+        open_files = len(os.listdir(f"/proc/{program.pid}/fd"))
+        for _ in range(20):
+            ctl(program.pid, "dump", "-o", folder / "again.folded")
+        expect(len(os.listdir(f"/proc/{program.pid}/fd")) == open_files, "dumps leave descriptors open")
+
+
+# Whoever asks gets one line, whatever the process is.
+# covers: ctl --timeout
+def test_ctl_refused(folder):
+    refused = lambda pid, *more: ctl(pid, "status", *more, status=1).stderr
+    expect("No such file" in refused(2 ** 22 - 1), "no such process")
+    with subprocess.Popen(["sleep", "60"]) as other:
+        expect("no libcprof inside" in refused(other.pid), "a process without the library")
+        other.kill()
+    for make in ("f = os.memfd_create('cprof-control')", "f = os.memfd_create('cprof-control'); os.ftruncate(f, 1 << 20)",
+                 "import fcntl; f = os.memfd_create('cprof-control', os.MFD_ALLOW_SEALING); os.ftruncate(f, 1 << 20); "
+                 "fcntl.fcntl(f, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)"):
+        with subprocess.Popen([sys.executable, "-c", f"import os, time; {make}; print('made', flush=True); time.sleep(60)"],
+                              stdout=subprocess.PIPE) as hostile:
+            hostile.stdout.readline()
+            error = refused(hostile.pid)
+            expect(error.count("\n") == 1 and f"process {hostile.pid}" in error, f"{make}: {error!r}")
+            hostile.kill()
+    with Preloaded(folder, "start=no") as program:
+        os.kill(program.pid, signal.SIGSTOP)
+        expect("does not answer" in refused(program.pid, "--timeout", 0.5), "a stopped program")
+        os.kill(program.pid, signal.SIGCONT)
+        ctl(program.pid, "status")  # the request that nobody waited for is answered, too
+    for wrong in (("dump",), ("status", "-o", "x.folded"), ("stop", "freq=1"), ("restart",)):
+        run(PROGRAM, "ctl", os.getpid(), *wrong, status=2)
+
+
+# A child is asked for itself; one whose parent's children are not recorded cannot be.
+def test_ctl_children(folder):
+    code = "import os, time\nif os.fork():\n  time.sleep(60)\nwhile True:\n  sum(range(1000))"
+    for children, has_block in (("yes", True), ("exec", False)):
+        with Preloaded(folder, f"start=no,children={children}", command=(sys.executable, "-c", code)) as parent:
+            tasks, end = Path(f"/proc/{parent.pid}/task/{parent.pid}/children"), time.monotonic() + 20
+            while not tasks.read_text().split():
+                expect(time.monotonic() < end, "no child")
+                time.sleep(0.01)
+            child = int(tasks.read_text().split()[0])
+            try:
+                time.sleep(0.3)
+                if has_block:
+                    ctl(child, "start", "freq=1000")
+                    time.sleep(0.5)
+                    counts = [json.loads(ctl(pid, "status", "--json").stdout)["samples"] for pid in (parent.pid, child)]
+                    expect(counts[0] == 0 and counts[1] > 50, f"samples of parent and child: {counts}")
+                else:
+                    expect("no libcprof inside" in ctl(child, "status", status=1).stderr, "a child without a block of its own")
+            finally:
+                os.kill(child, signal.SIGKILL)
+
+
 # verifies: B7r
 def test_sample_rate(folder):
     out = folder / "rate.pb.gz"
