@@ -40,7 +40,10 @@ std::string fd_path(int pid, std::string_view name) { return fmt::format("/proc/
 // The descriptor of the process that is the block.
 Result<Fd> open_block(int pid) {
   DIR* listing = opendir(fd_path(pid, "").c_str());
-  if (!listing) return fail_errno(errno == ENOENT ? fmt::format("process {}", pid) : fmt::format("descriptors of process {}", pid), errno);
+  if (!listing) {
+    const int error = errno;
+    return fail_errno(fmt::format(error == ENOENT ? "process {}" : "descriptors of process {}", pid), error);
+  }
   std::string path;
   const std::string wanted = fmt::format("/memfd:{} (deleted)", kControlName);
   while (const dirent* entry = readdir(listing)) {

@@ -85,6 +85,7 @@ void futex(uint32_t* word, int operation, uint32_t value) {
 void* wait_for_requests(void* argument) {
   Control& here = *static_cast<Control*>(argument);
   pthread_setname_np(pthread_self(), "cprof-control");
+  Library::get().threads().leave_out(OwnThread::kControl, current_tid());
   uint32_t seen = 0;
   for (;;) {
     const uint32_t asked = __atomic_load_n(&here.block->asked, __ATOMIC_ACQUIRE);

@@ -132,7 +132,7 @@ Result<void> Session::start_collector() {
 
 void Session::collect() {
   const int32_t tid = current_tid();
-  around_.threads.leave_out(tid);
+  around_.threads.leave_out(OwnThread::kCollector, tid);
   setpriority(PRIO_PROCESS, static_cast<id_t>(tid), getpriority(PRIO_PROCESS, static_cast<id_t>(tid)) + 1);
   pthread_setname_np(pthread_self(), "cprof");
   uint64_t wait_ns = kShortestWaitNs;

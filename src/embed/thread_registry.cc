@@ -94,7 +94,7 @@ LiveThread* ThreadRegistry::acquire(int32_t tid) {
 }
 
 void ThreadRegistry::arm(LiveThread& thread) {
-  if (!sampling_.is_on || thread.tid == left_out_ || thread.state->interrupt != inproc::Interrupt::kNone) return;
+  if (!sampling_.is_on || is_own(thread.tid) || thread.state->interrupt != inproc::Interrupt::kNone) return;
   inproc::InterruptSetting setting = sampling_.setting;
   int result = inproc::arm(*thread.state, setting);
   if (result < 0 && setting.kind == inproc::Interrupt::kPerf && result != -ESRCH) {
@@ -262,7 +262,7 @@ void ThreadRegistry::scan() {
     if (!thread.end_ticks) known.push_back(thread.tid);
   std::ranges::sort(known);
   for (int32_t tid : *tids) {
-    if (tid == left_out_ || std::ranges::binary_search(known, tid)) continue;
+    if (is_own(tid) || std::ranges::binary_search(known, tid)) continue;
     if (LiveThread* thread = acquire(tid)) arm(*thread);
   }
   learn_stacks();

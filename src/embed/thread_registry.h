@@ -5,6 +5,9 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -15,6 +18,9 @@
 #include "collect/inproc/thread_state.h"
 
 namespace cprof::embed {
+
+// Threads of the library, which are no part of what it records.
+enum class OwnThread : uint8_t { kCollector, kControl, kTrigger };
 
 // One life of one thread. The collector's own columns are its to write.
 struct LiveThread {
@@ -60,7 +66,8 @@ class ThreadRegistry {
   // Looks for threads that nothing told of, and for those that went. Also learns ranges of stacks.
   void scan();
   void read_names();
-  void leave_out(int32_t tid) { left_out_ = tid; }
+  // Before it does anything else.
+  void leave_out(OwnThread which, int32_t tid) { own_tids_[static_cast<size_t>(which)] = tid; }
   // Baselines for a new session: what threads have written before is not of it.
   void begin_session();
 
@@ -83,12 +90,13 @@ class ThreadRegistry {
   void arm(LiveThread& thread);
   void end(LiveThread& thread);
   void learn_stacks();
+  bool is_own(int32_t tid) const { return std::ranges::find(own_tids_, tid) != own_tids_.end(); }
 
   mutable std::mutex mutex_;
   std::vector<LiveThread> threads_;
   std::vector<inproc::ThreadState*> free_;
   Sampling sampling_;
-  int32_t left_out_ = 0;
+  std::array<std::atomic<int32_t>, 3> own_tids_{};  // by OwnThread; 0: none
   uint32_t next_index_ = 0, timer_threads_ = 0;
 };
 

@@ -33,6 +33,7 @@ void sleep_seconds(double seconds) {
 
 void* wait_for_signals(void*) {
   pthread_setname_np(pthread_self(), "cprof-trigger");
+  Library::get().threads().leave_out(OwnThread::kTrigger, current_tid());
   for (;;) {
     while (sem_wait(&trigger->pulled) != 0) {
     }

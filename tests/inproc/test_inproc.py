@@ -367,6 +367,12 @@ def test_ctl(folder):
         last = json.loads(ctl(program.pid, "stop", "--json").stdout)
         expect(last["samples"] >= samples, f"{last} at the end")
         check_shares(Folded((folder / "end.folded").read_text()), *shares, "the session's own file")
+        ctl(program.pid, "start", "mode=wall,freq=100")
+        time.sleep(0.5)
+        ctl(program.pid, "dump", "-o", folder / "threads.cprof")
+        names = {row["name"] for row in sql(folder / "threads.cprof", "select name from thread")}
+        expect(names and not any(name and name.startswith("cprof-") for name in names), f"threads of the program: {names}")
+        ctl(program.pid, "stop")
         ctl(program.pid, "start", f"freq=99,out={folder}/second.folded")
         expect(status()["frequency_hz"] == 99, "a start with options of its own")
         expect("freq: 'often'" in ctl(program.pid, "start", "freq=often", status=1).stderr, "a wrong option")

@@ -26,7 +26,10 @@ class Replay(harness.Live):
         for name in self.OUTPUTS:
             again = name.replace("live", "again")
             self.cprof("convert", self.path("run.raw"), "-o", self.path(again))
-            self.assertTrue(self.read(name) == self.read(again), f"{again} differs from {name}")
+            live, replayed = self.read(name), self.read(again)
+            if live != replayed:
+                only = set(live.splitlines()) ^ set(replayed.splitlines())
+                self.fail("\n".join([f"{again} differs from {name}"] + [line.decode(errors="replace")[:500] for line in list(only)[:6]]))
 
     def test_threads_and_functions(self):
         self.assert_same([harness.program("nofp_gcc"), "1"])
