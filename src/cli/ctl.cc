@@ -42,7 +42,7 @@ Result<Fd> open_block(int pid) {
   DIR* listing = opendir(fd_path(pid, "").c_str());
   if (!listing) {
     const int error = errno;
-    return fail_errno(fmt::format(error == ENOENT ? "process {}" : "descriptors of process {}", pid), error);
+    return fail_errno(fmt::format("{}process {}", error == ENOENT ? "" : "descriptors of ", pid), error);
   }
   std::string path;
   const std::string wanted = fmt::format("/memfd:{} (deleted)", kControlName);

@@ -176,19 +176,31 @@ void ThreadRegistry::name_current(std::string_view name) {
   thread->comm = thread->comm_when_given = comm;
 }
 
+int ThreadRegistry::try_arming(const inproc::InterruptSetting& setting) {
+  ThreadState* state = new_state();
+  if (!state) return -ENOMEM;
+  state->tid = current_tid();
+  const int result = inproc::arm(*state, setting);
+  if (result >= 0) inproc::disarm(*state);
+  free_.push_back(state);
+  return result;
+}
+
 int ThreadRegistry::start_sampling(const inproc::InterruptSetting& setting) {
-  ThreadState* own = attach_current();
-  if (!own) return -ENOMEM;
+  // A thread of the library that starts a session only tries whether events are allowed.
+  const bool by_own = is_own(current_tid());
+  ThreadState* own = by_own ? nullptr : attach_current();
+  if (!own && !by_own) return -ENOMEM;
   {
     std::lock_guard lock(mutex_);
     sampling_ = {setting, true, true};
     timer_threads_ = 0;
-    const int result = inproc::arm(*own, setting);
+    const int result = by_own ? try_arming(setting) : inproc::arm(*own, setting);
     if (result < 0) {
       sampling_.is_on = false;
       return result;
     }
-    if (LiveThread* thread = find(own->tid)) thread->event_ns = thread->weighed_ns = inproc::event_ns(*own);
+    if (LiveThread* thread = own ? find(own->tid) : nullptr) thread->event_ns = thread->weighed_ns = inproc::event_ns(*own);
     for (LiveThread& thread : threads_)
       if (!thread.end_ticks) arm(thread);
   }

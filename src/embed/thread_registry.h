@@ -88,9 +88,12 @@ class ThreadRegistry {
   LiveThread* acquire(int32_t tid);
   inproc::ThreadState* new_state();
   void arm(LiveThread& thread);
+  int try_arming(const inproc::InterruptSetting& setting);
   void end(LiveThread& thread);
   void learn_stacks();
-  bool is_own(int32_t tid) const { return std::ranges::find(own_tids_, tid) != own_tids_.end(); }
+  bool is_own(int32_t tid) const {
+    return std::ranges::any_of(own_tids_, [&](const std::atomic<int32_t>& own) { return own == tid; });
+  }
 
   mutable std::mutex mutex_;
   std::vector<LiveThread> threads_;
