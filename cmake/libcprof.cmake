@@ -32,8 +32,10 @@ set_source_files_properties(${CMAKE_SOURCE_DIR}/src/base/result.cc ${CMAKE_SOURC
 # and the like meets nobody else's. Its user's linker brings the C++ runtime.
 set(libcprof_object ${CMAKE_BINARY_DIR}/lib/libcprof.o)
 set(libcprof_archive ${CMAKE_BINARY_DIR}/lib/libcprof.a)
-set(libcprof_parts format analyze timeline profile symbolize unwind_cfi unwind_core object base)
-list(TRANSFORM libcprof_parts PREPEND cprof_ OUTPUT_VARIABLE libcprof_targets)
+set(libcprof_targets ${CPROF_LIBRARY_MODULES})
+list(REMOVE_ITEM libcprof_targets embed collect/inproc base/signal_safe)
+list(TRANSFORM libcprof_targets REPLACE "/" "_")
+list(TRANSFORM libcprof_targets PREPEND cprof_)
 set(libcprof_files "")
 foreach(target ${libcprof_targets})
   list(APPEND libcprof_files $<TARGET_FILE:${target}>)

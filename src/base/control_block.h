@@ -3,10 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace cprof {
 
 inline constexpr char kControlName[] = "cprof-control";  // a link of /proc/PID/fd: "/memfd:cprof-control (deleted)"
+
+// What a dump can be asked for: the formats that libcprof writes itself.
+inline constexpr std::string_view kControlEndings[] = {".folded", ".collapsed", ".pb.gz", ".pb", ".pprof", ".pftrace",
+                                                       ".perfetto-trace", ".trace.json"};
 
 // kFree drops the bytes of the dump before.
 enum class ControlVerb : uint32_t { kStart = 1, kStop, kStatus, kDump, kFree };

@@ -10,6 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "base/clock.h"
@@ -24,8 +28,6 @@ namespace cprof::cli {
 namespace {
 
 constexpr uint64_t kLookNs = 100'000'000;  // how often the program is looked after while it does not answer
-constexpr std::string_view kOwnEndings[] = {".folded", ".collapsed", ".pb.gz", ".pb", ".pprof", ".pftrace", ".perfetto-trace",
-                                            ".trace.json"};
 
 struct CtlArguments {
   int pid = 0;
@@ -97,7 +99,9 @@ class Controlled {
     syscall(SYS_futex, &block_->asked, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
     TRY(wait_for_answer());
     if (!block_->failed) return {};
-    return fail(fmt::format("process {}: {}", pid_, std::string_view(block_->text, strnlen(block_->text, sizeof block_->text))));
+    std::string why(block_->text, strnlen(block_->text, sizeof block_->text));
+    std::ranges::replace_if(why, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');  // it is the program's: one line
+    return fail(fmt::format("process {}: {}", pid_, why));
   }
 
   ControlStatus status() const { return block_->status; }
@@ -148,8 +152,8 @@ bool is_plain(const OutputArguments& o) {
 
 // What the library cannot write itself is made here, of a Perfetto trace, which holds all that it has.
 Result<void> dump_to(const session::Output& output, Controlled& program, const OutputArguments& options) {
-  const auto own = std::ranges::find_if(kOwnEndings, [&](std::string_view ending) { return output.path.ends_with(ending); });
-  const bool is_own = own != std::end(kOwnEndings) && is_plain(options);
+  const auto own = std::ranges::find_if(kControlEndings, [&](std::string_view ending) { return output.path.ends_with(ending); });
+  const bool is_own = own != std::end(kControlEndings) && is_plain(options);
   TRY(program.ask(ControlVerb::kDump, is_own ? *own : ".pftrace"));
   const Fd data = TRY(program.data());
   if (is_own) {

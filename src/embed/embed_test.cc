@@ -5,6 +5,7 @@
 #include <cprof/cprof.h>
 
 #include "base/clock.h"
+#include "base/control_block.h"
 #include "embed/name_table.h"
 #include "embed/options.h"
 #include "embed/outputs.h"
@@ -65,7 +66,7 @@ TEST(EmbedOutputs, NamesDoNotCollide) {
   EXPECT_EQ(expand_name("%e-%p-%n.pb.gz", child), "app-78-0.pb.gz");
   EXPECT_EQ(expand_name("100%%.folded", first), "100%.folded");
   EXPECT_FALSE(check_output("x.svg"));
-  EXPECT_TRUE(check_output("x.trace.json"));
+  for (std::string_view ending : kControlEndings) EXPECT_TRUE(check_output("x" + std::string(ending))) << ending;
 }
 
 // verifies: B5

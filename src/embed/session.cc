@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,12 +24,6 @@ namespace {
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kScanNs = 20 * kMs, kCalibrationNs = 100 * kMs, kCheckNs = 500 * kMs;
 constexpr uint64_t kShortestWaitNs = 2 * kMs, kLongestWaitNs = 20 * kMs;
-
-uint64_t realtime_ns() {
-  timespec now = {};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 // The signal that takes samples: its default action is to do nothing, debuggers pass it on, and hardly any program uses it.
 // Where one does, the next. 0: all are taken.
@@ -62,12 +55,6 @@ Result<int> install_handler() {
   return installed = signal;
 }
 
-uint64_t thread_cpu_now() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 }  // namespace
 
 Session::Session(Options options, Surroundings surroundings)
@@ -80,7 +67,7 @@ Result<void> Session::start() {
   TickClock::choose_source();
   clock_.calibrate();
   start_ns_ = monotonic_ns();
-  start_realtime_ns_ = realtime_ns();
+  start_realtime_ns_ = clock_ns(CLOCK_REALTIME);
   set_overwrites(options_.overflow == Overflow::kOverwrite);
   around_.threads.begin_session();
   if (options_.frequency_hz) TRY(start_sampling());
@@ -152,7 +139,7 @@ void Session::collect() {
       if (request != Request::kNone) answer = write_outputs(path, fd);
       // Busy rings are looked at again soon; when nothing comes, less and less often.
       wait_ns = recording_.bytes() - before > 64 * 1024 ? kShortestWaitNs : std::min(wait_ns * 2, kLongestWaitNs);
-      collector_cpu_ns_ = thread_cpu_now();
+      collector_cpu_ns_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     }
     lock.lock();
     if (request == Request::kNone) continue;
@@ -262,7 +249,7 @@ OwnCost Session::own_cost() {
     if (before * 100 < total * 99 && below * 100 >= total * 99) cost.handler_p99_ns = upper;
   }
   cost.handler_total_ns = in_ns(ticks);
-  cost.collector_cpu_ns = thread_cpu_now();
+  cost.collector_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   cost.ring_bytes = recording_.counts().samples * 64 + recording_.counts().written * sizeof(cprof_record);
   cost.table_builds = around_.modules.builds();
   cost.table_build_ns = around_.modules.build_ns();

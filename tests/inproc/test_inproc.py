@@ -399,6 +399,19 @@ def test_ctl_refused(folder):
             error = refused(hostile.pid)
             expect(error.count("\n") == 1 and f"process {hostile.pid}" in error, f"{make}: {error!r}")
             hostile.kill()
+    # One that answers every request with a failure, or with a dump that is none; its words must not reach the terminal as they are.
+    liar = ("import fcntl, mmap, os, struct, time; f = os.memfd_create('cprof-control', os.MFD_ALLOW_SEALING); os.ftruncate(f, 1 << 16); "
+            "fcntl.fcntl(f, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK); m = mmap.mmap(f, 1 << 16); "
+            "m[0:12] = struct.pack('<QI', 0x6c74632d666f7270, 1); m[24:32] = struct.pack('<Ii', FAILED, 999); "
+            "print('made', flush=True)\n"
+            "while True:\n  m[96:104] = b'\\x1b[2J\\nno!'\n  m[16:20] = m[12:16]\n  time.sleep(0.01)")
+    for failed, verb in (("1", ("status",)), ("0", ("dump", "-o", folder / "x.folded"))):
+        with subprocess.Popen([sys.executable, "-c", liar.replace("FAILED", failed)], stdout=subprocess.PIPE) as hostile:
+            hostile.stdout.readline()
+            error = ctl(hostile.pid, *verb, status=1).stderr
+            expect(error.count("\n") == 1 and error.strip().isprintable(), f"what a liar says: {error!r}")
+            hostile.kill()
+    expect(not (folder / "x.folded").exists(), "a dump of a liar")
     with Preloaded(folder, "start=no") as program:
         os.kill(program.pid, signal.SIGSTOP)
         expect("does not answer" in refused(program.pid, "--timeout", 0.5), "a stopped program")
