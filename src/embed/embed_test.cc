@@ -17,14 +17,14 @@ namespace {
 TEST(EmbedOptions, EveryKey) {
   auto options = parse_options(
       "out=a.folded,out=b.pftrace,freq=4000,mode=wall,overflow=overwrite,children=exec,kernel=yes,events=timer,quiet=yes,"
-      "ring=1024,buffer=2M,window=100ms/2s,signal=USR1,seconds=1.5");
+      "ring=1024,buffer=2M,window=100ms/2s,signal=USR1,seconds=1.5,start=no");
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options->outputs, (std::vector<std::string>{"a.folded", "b.pftrace"}));
   EXPECT_EQ(options->frequency_hz, 4000u);
   EXPECT_EQ(options->mode, Mode::kWall);
   EXPECT_EQ(options->overflow, Overflow::kOverwrite);
   EXPECT_EQ(options->children, Children::kExec);
-  EXPECT_TRUE(options->with_kernel && options->timers_only && options->quiet);
+  EXPECT_TRUE(options->with_kernel && options->timers_only && options->quiet && options->waits);
   EXPECT_EQ(options->ring_records, 1024u);
   EXPECT_EQ(options->buffer_bytes, 2u << 20);
   EXPECT_EQ(options->window_on_ns, 100'000'000u);
