@@ -131,8 +131,12 @@ LineEditor::Line LineEditor::read(const std::string& prompt) {
   sigemptyset(&interrupt);
   sigaddset(&interrupt, SIGINT);
   pthread_sigmask(SIG_BLOCK, &interrupt, &impl_->unblocked);
+  // libedit leaves the terminal's line mode behind its prompt only: a Ctrl-D before that would be an end of file that
+  // nobody reads. So here it is left before the prompt, and stays left while a statement runs.
+  el_set(impl_->line, EL_PREP_TERM, 1);
   const char* text = el_gets(impl_->line, &count);
   const int error = errno;
+  el_set(impl_->line, EL_PREP_TERM, 1);
   pthread_sigmask(SIG_SETMASK, &impl_->unblocked, nullptr);
   if (text && count > 0) return {End::kLine, std::string(text, static_cast<size_t>(count))};
   if (error != EINTR) return {};

@@ -304,6 +304,17 @@ class Shell(Sql):
         os.write(leader, b"\x04")
         self.assertEqual(process.wait(30), 0)
 
+    def test_what_is_typed_while_a_statement_runs_comes_after_it(self):
+        process, leader = self.start()
+        self.until(leader, b"cprof> ")
+        counted = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000000) SELECT 'up to ' || max(i) FROM n;\n"
+        os.write(leader, counted.encode())
+        time.sleep(0.2)
+        os.write(leader, b"SELECT 'behind ' || 'it';\n\x04")
+        self.until(leader, b"up to 3000000")
+        self.until(leader, b"behind it")
+        self.assertEqual(process.wait(30), 0)
+
 
 if __name__ == "__main__":
     harness.main()
