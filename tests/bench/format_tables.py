@@ -2,7 +2,8 @@
 
 import statistics
 
-from tables import machine_words, ratios, show
+from rounds import ratios
+from tables import machine_words, show
 
 TASKS = {
     "dwarf": "perf.data with stack snapshots to folded stacks, no inlined functions",

@@ -82,8 +82,9 @@ class Cprof:
 class Perf:
     folds = True
 
-    def __init__(self, call_graph):
+    def __init__(self, call_graph, flamegraph=None):
         self.call_graph, self.name = call_graph, f"perf {call_graph}"
+        self.collapse = os.path.join(flamegraph, "stackcollapse-perf.pl") if flamegraph else None
 
     def record(self, command, event, folder):
         data = os.path.join(folder, "perf.data")
@@ -98,9 +99,12 @@ class Perf:
         data, text = os.path.join(folder, "perf.data"), os.path.join(folder, "perf.txt")
         script = run(["perf", "script", "-i", data, *([] if inline else ["--no-inline"])], stdout=text, timeout=SCRIPT_SECONDS)
         fold = run([sys.executable, os.path.join(HERE, "fold_perf_script.py")], stdin=text, stdout=folded, timeout=SCRIPT_SECONDS)
+        theirs = {}
+        if self.collapse:
+            theirs["collapse_s"] = run(["perl", self.collapse], stdin=text, timeout=SCRIPT_SECONDS).cpu_s
         written = os.path.getsize(text)
         os.unlink(text)
-        return {"script_s": script.cpu_s, "fold_s": fold.cpu_s, "rss_mb": max(script.rss_mb, fold.rss_mb), "text_bytes": written}
+        return {"script_s": script.cpu_s, "fold_s": fold.cpu_s, **theirs, "rss_mb": max(script.rss_mb, fold.rss_mb), "text_bytes": written}
 
 
 class Bpftrace:
@@ -132,7 +136,7 @@ def runs_bpftrace():
     return shutil.which("bpftrace") is not None and subprocess.run(probe, capture_output=True, timeout=60).returncode == 0
 
 
-def profilers(cprof):
+def profilers(cprof, flamegraph=None):
     """Those that this machine can run; each of the others is told on stderr with its reason."""
     out = [Nothing(), Cprof(cprof, "perf")]
     state, words = bpf_state(cprof)
@@ -140,7 +144,7 @@ def profilers(cprof):
         out.append(Cprof(cprof, "bpf"))
     else:
         print(f"left out: cprof bpf: {words}", file=sys.stderr)
-    out += [Perf(graph) for graph in ("fp", "dwarf,8192", "dwarf,16384", "dwarf,65528")]
+    out += [Perf(graph, flamegraph) for graph in ("fp", "dwarf,8192", "dwarf,16384", "dwarf,65528")]
     if runs_bpftrace():
         out.append(Bpftrace())
     else:

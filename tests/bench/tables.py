@@ -3,7 +3,9 @@ by tools/gen_benchmarks.py; it measures nothing."""
 
 import statistics
 
+import perf_goals
 from measure import statistics_of
+from rounds import added, added_percent, column, median_of, names_in, ratios
 
 OURS = ("cprof perf", "cprof bpf")
 MEGABYTE = 1e6
@@ -15,7 +17,7 @@ def page(results):
                           ("startup", startup_section), ("machine", machine_section)):
         if name in parts:
             blocks.append(section(parts[name]))
-    blocks.append(losses_section(parts))
+    blocks += [goals_section(parts), losses_section(parts)]
     left_out = [f"- {name}: {why}" for name, why in results.get("left_out", {}).items()]
     if left_out:
         blocks.append("\n".join(["Left out, since it failed:", "", *left_out]))
@@ -41,35 +43,7 @@ def summary(results):
             f"{show(median_of(rounds, theirs, 'written_bytes'), 0, MEGABYTE)} MB of files.\n")
 
 
-# --- columns of measurements ------------------------------------------------------------------------------------------
-
-def names_in(rounds):
-    return list({name: None for row in rounds for name in row})
-
-
-def column(rounds, name, key):
-    """The values of one measurement over the rounds, where it was taken."""
-    return [row[name][key] for row in rounds if row.get(name, {}).get(key) is not None]
-
-
-def median_of(rounds, name, key):
-    values = column(rounds, name, key)
-    return statistics.median(values) if values else None
-
-
-def ratios(rounds, name, to, key):
-    """Per round, so that what was slow for both does not count."""
-    return [row[name][key] / max(row[to][key], 1e-9) for row in rounds if name in row and to in row]
-
-
-def added(rounds, name, key, baseline="none"):
-    """What a profiler adds to the target's own figure of the same round."""
-    return [row[name][key] - row[baseline][key] for row in rounds if name in row]
-
-
-def added_percent(rounds, name, key="target_s", baseline="none"):
-    return [100 * (row[name][key] / row[baseline][key] - 1) for row in rounds if name in row]
-
+# --- text -------------------------------------------------------------------------------------------------------------
 
 def times(rounds):
     return f"{len(rounds)} round{'' if len(rounds) == 1 else 's'}"
@@ -173,6 +147,11 @@ def machine_section(part):
             for name, row in part["rounds"][0].items()]
     return "\n\n".join([f"## The whole machine: {part['settings']['seconds']:g} s at {part['settings']['hz']} Hz",
                         table(["", "peak MB", "CPU s", "samples", "lost"], rows)])
+
+
+def goals_section(parts):
+    return "\n".join(["## Goals", "", *(f"- {verdict if verdict == perf_goals.MET else f'**{verdict}**'}: {words}"
+                                       for verdict, words in perf_goals.verdicts(parts))])
 
 
 # --- where cprof loses ------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ import format_tasks
 import tables
 from measure import Cost, run, statistics_of
 from perf_data import facts_of
+from rounds import ratios
+import perf_goals
 
 
 def record(kind, body):
@@ -78,9 +80,25 @@ class Tables(unittest.TestCase):
         self.assertNotIn("bpftrace", text)
         self.assertIn("in none", tables.losses_section({"faults": self.part(cprof_perf=10, perf_fp=20)}))
 
+    def goals(self, **peer):
+        ours = {"collector_s": 1.0, "ring_bytes": 10, "file_bytes": 1, "cpu_s": 1.0, "fold_s": 0.0, "lost": 0}
+        theirs = {"collector_s": 9.0, "ring_bytes": 2900, "file_bytes": 900, "cpu_s": 20.0, "fold_s": 1.0, **peer}
+        return list(perf_goals.verdicts({"main": {"rounds": [{"cprof bpf": ours, "perf dwarf,65528": theirs}]}}))
+
+    def test_goals_are_judged(self):
+        verdicts = dict((words.split(": ")[0], verdict) for verdict, words in self.goals(collapse_s=12.0))
+        self.assertEqual(verdicts["cprof bpf, CPU time of the recording process"], perf_goals.MET)
+        self.assertEqual(verdicts["cprof bpf, bytes from kernel to user"], perf_goals.MISSED)
+        self.assertEqual(verdicts["cprof bpf, CPU time to folded stacks"], perf_goals.MET)
+
+    def test_a_goal_that_only_a_quicker_script_missed_is_not_judged(self):
+        words = [words for verdict, words in self.goals() if verdict == perf_goals.NOT_JUDGED]
+        self.assertEqual(len(words), 1)
+        self.assertIn("1/20.0", words[0])
+
     def test_ratios_are_taken_in_one_round(self):
         rounds = [{"a": {"x": 10}, "b": {"x": 1}}, {"a": {"x": 40}, "b": {"x": 2}}]
-        self.assertEqual(tables.ratios(rounds, "a", "b", "x"), [10, 20])
+        self.assertEqual(ratios(rounds, "a", "b", "x"), [10, 20])
 
     def test_the_sentence(self):
         row = {"cpu_s": 0.5, "rss_mb": 20, "written_bytes": 3e6}
