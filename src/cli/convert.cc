@@ -80,7 +80,7 @@ Result<void> convert(const ConvertArguments& a, const analyze::Filters& filters)
   format::WriteOptions options = a.output.write_options();
   options.with_source = a.with_source;
   options.source_roots = a.source.folders();
-  return session::write_outputs(profile, outputs, options);
+  return session::write_outputs(profile, outputs, options, say_output_losses);
 }
 
 Result<void> check(const ConvertArguments& a) {

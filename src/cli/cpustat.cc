@@ -207,7 +207,7 @@ class Session {
     if (held_) held_->put_out();
     const uint64_t own_ns = own_cpu_ns() - cpu_before;
     auto finished = lines.finish();
-    if (!outputs_.recordings.empty()) TRY(session::write_outputs(tracks.take(run.diagnostics()), outputs_.recordings, {}));
+    if (!outputs_.recordings.empty()) TRY(session::write_outputs(tracks.take(run.diagnostics()), outputs_.recordings, {}, say_output_losses));
     if (!a_.quiet) say_summary(run, view_, own_ns);
     TRY(ran);
     TRY(finished);

@@ -166,7 +166,7 @@ Result<void> dump_to(const session::Output& output, Controlled& program, const O
   TRY(copy(data.get(), file));
   TRY(file.commit());
   const profile::Profile profile = TRY(load::load_profile(trace.path(), {}));
-  return session::write_outputs(profile, {output}, options.write_options());
+  return session::write_outputs(profile, {output}, options.write_options(), say_output_losses);
 }
 
 Result<void> dump(Controlled& program, const CtlArguments& a) {

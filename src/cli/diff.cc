@@ -90,7 +90,7 @@ Result<void> write_files(const DiffArguments& a, const std::vector<session::Outp
   const bool has_name = values.unit != "count" && metric.valid();
   const std::string name = has_name ? std::string(after.profile->text(after.profile->metrics[metric.index()].name)) : "samples";
   return session::write_outputs(analyze::difference(joined, scale, a.weight.metric.empty() ? name : a.weight.metric, values.unit),
-                                others, {});
+                                others, {}, say_output_losses);
 }
 
 Result<void> compare(DiffArguments& a, const std::vector<session::Output>& outputs, const analyze::Filters& filters) {

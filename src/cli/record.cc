@@ -231,7 +231,7 @@ void show_progress(const session::Progress& progress) {
 }
 
 int finish(const session::Recorded& recorded, const session::RecordOptions& options, const RecordArguments& a) {
-  auto written = session::write_recorded(recorded, options.write);
+  auto written = session::write_recorded(recorded, options.write, say_output_losses);
   if (!a.quiet) {
     SummaryOptions summary;
     if (written)

@@ -23,7 +23,7 @@ Result<void> symbolize_input(const SymbolizeArguments& a) {
   auto outputs = TRY(a.output.outputs());
   profile::Profile profile = TRY(load::load_profile(a.input, options));
   say_losses(profile.diagnostics, a.input, a.quiet ? Severity::kError : Severity::kNotice);
-  return session::write_outputs(profile, outputs, a.output.write_options());
+  return session::write_outputs(profile, outputs, a.output.write_options(), say_output_losses);
 }
 
 }  // namespace

@@ -24,6 +24,10 @@ void say_losses(const Diagnostics& diagnostics, std::string_view input, Severity
   }
 }
 
+void say_output_losses(const std::string& path, const Diagnostics& losses) {
+  say_losses(losses, path == "-" ? "stdout" : path, Severity::kNotice);
+}
+
 void say(std::string_view text) { fmt::print(stderr, "{}\n", text); }
 
 }  // namespace cprof::cli

@@ -39,5 +39,6 @@ int wrong_usage(const Error& error);  // the same, and gives kWrongUsage
 void say(std::string_view text);  // a line on stderr
 // A line for each kind of loss that is at least so severe.
 void say_losses(const Diagnostics& diagnostics, std::string_view input, Severity least);
+void say_output_losses(const std::string& path, const Diagnostics& losses);
 
 }  // namespace cprof::cli

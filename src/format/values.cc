@@ -2,10 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
-#include "analyze/weights.h"
-
 namespace cprof::format {
 namespace {
 
@@ -52,6 +48,23 @@ Result<ValueChoice> choose_samples(const Profile& profile) {
 
 }  // namespace
 
+namespace {
+
+// Of a recording of several events only one is in such a file, unless the user named it.
+void count_other_events(const Profile& profile, MetricId chosen, Diagnostics& losses) {
+  uint64_t others = 0;
+  std::string first;
+  for (const profile::Sample& sample : profile.samples) {
+    if (sample.metric == chosen || !sample.metric.valid()) continue;
+    if (others++ == 0) first = profile.text(profile.metrics[sample.metric.index()].name);
+  }
+  if (others)
+    losses.add("samples_of_other_events", Severity::kNotice,
+               "samples of other events than the one written, of which this format holds one; --metric NAME chooses it", others, first);
+}
+
+}  // namespace
+
 Result<ValueChoice> choose_value(const Profile& profile, const WriteOptions& options) {
   if (!options.metric.empty()) {
     MetricId metric = find_metric(profile, options.metric);
@@ -59,7 +72,11 @@ Result<ValueChoice> choose_value(const Profile& profile, const WriteOptions& opt
     return weight_of(profile, metric, false);
   }
   switch (options.weight) {
-    case Weight::kSamples: return choose_samples(profile);
+    case Weight::kSamples: {
+      const ValueChoice choice = TRY(choose_samples(profile));
+      if (options.losses && profile.timed()) count_other_events(profile, choice.metric, *options.losses);
+      return choice;
+    }
     case Weight::kOffCpu: return choose_named(profile, profile::kOffCpuMetric, "off-CPU times (record --off-cpu)");
     case Weight::kWall: break;
   }
@@ -110,12 +127,6 @@ void for_each_value(const Profile& profile, const ValueChoice& choice,
       on_value({off.site, off.thread, profile::off_cpu_value(off), off.end});
   for (const profile::Aggregate& row : profile.aggregates)
     if (row.metric == choice.metric) on_value({row.site, row.thread, row.value, row.end});
-}
-
-int64_t add_clamped(int64_t a, int64_t b) {
-  int64_t sum;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return b < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
 }
 
 }  // namespace cprof::format

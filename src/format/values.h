@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "analyze/weights.h"
 #include "base/result.h"
 #include "format/format.h"
 #include "profile/profile.h"
@@ -39,7 +40,6 @@ bool counts_off_cpu(const profile::Profile& profile, profile::MetricId metric);
 // The timeline that fits this profile, made of that metric's samples.
 timeline::Options timeline_options(const profile::Profile& profile, profile::MetricId metric);
 
-// a + b, at the limits of int64 when it would leave them.
-int64_t add_clamped(int64_t a, int64_t b);
+using analyze::add_clamped;
 
 }  // namespace cprof::format

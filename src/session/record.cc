@@ -155,17 +155,21 @@ Result<void> check_outputs(const std::vector<Output>& outputs) {
 }
 
 Result<void> write_outputs(const profile::Profile& profile, const std::vector<Output>& outputs,
-                           const format::WriteOptions& options) {
+                           const format::WriteOptions& options, const LossListener& on_losses) {
   for (const Output& output : outputs) {
+    Diagnostics losses;
+    format::WriteOptions counted = options;
+    counted.losses = &losses;
     OutputFile file = TRY(OutputFile::create(output.path));
-    TRY(output.format->write(profile, file, options));
+    TRY(output.format->write(profile, file, counted));
     TRY(file.commit());
+    on_losses(output.path, losses);
   }
   return {};
 }
 
-Result<void> write_recorded(const Recorded& recorded, const format::WriteOptions& options) {
-  TRY(write_outputs(recorded.profile, recorded.outputs, options));
+Result<void> write_recorded(const Recorded& recorded, const format::WriteOptions& options, const LossListener& on_losses) {
+  TRY(write_outputs(recorded.profile, recorded.outputs, options, on_losses));
   for (const std::string& path : recorded.outdated) unlink(path.c_str());
   return {};
 }

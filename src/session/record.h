@@ -82,9 +82,11 @@ bool needs_times(const RecordOptions& options);
 
 // Before a long recording: whether its outputs can be written at all.
 Result<void> check_outputs(const std::vector<Output>& outputs);
+// Hears for each output what its format could not hold.
+using LossListener = std::function<void(const std::string& path, const Diagnostics& losses)>;
 Result<void> write_outputs(const profile::Profile& profile, const std::vector<Output>& outputs,
-                           const format::WriteOptions& options);
+                           const format::WriteOptions& options, const LossListener& on_losses);
 // The rest of a recording; then its parts that are too many go.
-Result<void> write_recorded(const Recorded& recorded, const format::WriteOptions& options);
+Result<void> write_recorded(const Recorded& recorded, const format::WriteOptions& options, const LossListener& on_losses);
 
 }  // namespace cprof::session

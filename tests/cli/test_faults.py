@@ -195,6 +195,15 @@ class Stacks(Faults):
         self.assertEqual(lines, [])
         self.assertIn("is not a header like", said[0])
 
+    def test_what_a_format_of_one_event_leaves_out_is_said(self):
+        frames = "\t  1000 f (/b)\n\t  2000 main (/b)\n\n"
+        text = "app 7 1.5: 10 cycles: \n" + frames + "app 7 1.6: 10 faults: \n" + frames + "app 7 1.7: 10 faults: \n" + frames
+        lines, said = self.convert("x.txt", text)
+        self.assertEqual(lines, ["app;main;f 1"])
+        self.assertEqual(len(said), 1)
+        self.assertRegex(said[0], r"samples of other events .* --metric NAME chooses it \(2, as faults\)")
+        self.assertEqual(self.convert("x.txt", text, options=("--metric", "faults"))[1], [])
+
     def test_numbers_at_the_end_of_names(self):
         self.assertEqual(self.convert("x.folded", "app;thread 1 5\napp;thread 2 7\n")[0], ["app;thread 1 5", "app;thread 2 7"])
         self.assertEqual(self.convert("x.folded", "app;f 1 5\napp;g 2 7\n", options=("--metric", "before"))[0], ["app;f 1", "app;g 2"])

@@ -52,6 +52,28 @@ TEST(FoldedWriter, ByThreadAndExtended) {
   EXPECT_EQ(lines_of(written(example_recording(), options)).back(), "tool-20;main 1");
 }
 
+TEST(FoldedWriter, SamplesOfOtherEventsAreSaid) {
+  Recording r;
+  const LocationId start = r.code(0x10, {r.line("main")});
+  r.sample(r.main, 0, {start});
+  r.metric = r.builder.add_metric("page-faults", "count");
+  r.sample(r.main, 1, {start});
+  r.sample(r.main, 2, {start});
+  const Profile profile = r.builder.take();
+  Diagnostics losses;
+  WriteOptions options;
+  options.losses = &losses;
+  EXPECT_EQ(written(profile, options), "app;main 1\n");
+  EXPECT_EQ(losses.count("samples_of_other_events"), 2u);
+  EXPECT_EQ(losses.entries().at("samples_of_other_events").example, "page-faults");
+
+  Diagnostics none;
+  options.losses = &none;
+  options.metric = "page-faults";
+  EXPECT_EQ(written(profile, options), "app;main 2\n");
+  EXPECT_EQ(none.count("samples_of_other_events"), 0u) << "the one that was asked for";
+}
+
 TEST(FoldedPairs, WrittenAndReadBack) {
   auto read = read_bytes(folded_format(), "main;a 6 10\nmain;b 7 0\nmain;big 9007199254740993 2\n");
   ASSERT_TRUE(read) << read.error().message;

@@ -188,11 +188,22 @@ class Live(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.folder)), sorted(expected))
 
 
+def without(names):
+    """The test classes of the program that are not named, so that two runs share them and none is forgotten."""
+    classes = {name for name, value in vars(sys.modules["__main__"]).items()
+               if isinstance(value, type) and any(method.startswith("test") for method in dir(value))}
+    unknown = set(names) - classes
+    if unknown:
+        sys.exit(f"no such test class: {', '.join(sorted(unknown))}")
+    return sorted(classes - set(names))
+
+
 def main():
-    """Like unittest.main, but 77 when nothing ran, with the reason on one line."""
+    """Like unittest.main, but 77 when nothing ran, with the reason on one line. [CLASS...] or --except CLASS..."""
     if "CPROF" not in os.environ or "CPROF_PROGRAMS" not in os.environ:
         sys.exit("set CPROF to the program and CPROF_PROGRAMS to the folder of the test programs, or run by ctest")
-    program_run = unittest.main(module="__main__", exit=False, verbosity=2)
+    arguments = without(sys.argv[2:]) if sys.argv[1:2] == ["--except"] else sys.argv[1:]
+    program_run = unittest.main(module="__main__", argv=[sys.argv[0], *arguments], exit=False, verbosity=2)
     result = program_run.result
     skipped = sorted({reason for _, reason in result.skipped})
     if skipped:
