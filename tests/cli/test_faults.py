@@ -127,7 +127,7 @@ class PerfData(Faults):
         self.assertEqual(out[1:], ["cycles,600", "instructions,150"])
         with open(path, "rb") as file:
             _, said = self.convert("group.data", file.read())
-        self.assert_said(said, "values read with a group", "samples whose event")
+        self.assert_said(said, "values read with a group", "samples whose event", "samples of other events")
 
     def test_call_stacks_of_the_processor(self):
         kinds = IP | TID | TIME | CALLCHAIN | BRANCH_STACK

@@ -70,7 +70,7 @@ TEST(FoldedWriter, SamplesOfOtherEventsAreSaid) {
   Diagnostics none;
   options.losses = &none;
   options.metric = "page-faults";
-  EXPECT_EQ(written(profile, options), "app;main 2\n");
+  EXPECT_EQ(written(profile, options), "app;main 2000000\n");
   EXPECT_EQ(none.count("samples_of_other_events"), 0u) << "the one that was asked for";
 }
 
