@@ -1,7 +1,6 @@
 #include "format/input.h"
 
 #include <fcntl.h>
-#include <zlib.h>
 
 #include <thread>
 
@@ -11,21 +10,6 @@ namespace cprof::format {
 namespace {
 
 using namespace testing;
-
-std::string gzip(std::string_view text) {
-  z_stream z{};
-  EXPECT_EQ(deflateInit2(&z, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out;
-  out.resize(deflateBound(&z, text.size()) + 64);
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  z.avail_in = static_cast<uInt>(text.size());
-  z.next_out = reinterpret_cast<Bytef*>(out.data());
-  z.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
-  out.resize(z.total_out);
-  deflateEnd(&z);
-  return out;
-}
 
 Result<std::string> read_all_of(Input input, const ReadOptions& options = {}) {
   Bytes bytes = TRY(read_unpacked(std::move(input), options));

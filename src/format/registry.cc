@@ -34,6 +34,35 @@ std::vector<FormatInfo> make_list() {
           firefox_format(), chrome_format(), svg_format(), html_format()};
 }
 
+// What is opened by mistake, or too early: files that hold no profile, or hold one in a wrapper that is not unpacked here.
+struct Stranger {
+  std::string_view magic;
+  std::string_view words;
+  size_t offset = 0;
+};
+using namespace std::string_view_literals;
+constexpr Stranger kStrangers[] = {
+    {"\x28\xb5\x2f\xfd"sv, "compressed by zstd, which is not unpacked here: zstd -d"},
+    {"\xfd""7zXZ\0"sv, "compressed by xz, which is not unpacked here: xz -d"},
+    {"BZh"sv, "compressed by bzip2, which is not unpacked here: bzip2 -d"},
+    {"\x04\x22\x4d\x18"sv, "compressed by lz4, which is not unpacked here: lz4 -d"},
+    {"PK\x03\x04"sv, "a zip archive, which is not unpacked here: unzip"},
+    {"ustar"sv, "a tar archive, which is not unpacked here: tar -x", 257},
+    {"\x7f""ELF"sv, "a program or a library, not a profile; cprof record -- PROGRAM makes one"},
+    {"SQLite format 3\0"sv, "an SQLite database, but no recording of cprof's"},
+};
+
+// "" where nothing is known of it.
+std::string_view what_else_it_is(std::span<const std::byte> head) {
+  const std::string_view bytes(reinterpret_cast<const char*>(head.data()), head.size());
+  for (const Stranger& stranger : kStrangers)
+    if (bytes.size() > stranger.offset && bytes.substr(stranger.offset).starts_with(stranger.magic)) return stranger.words;
+  const bool is_packed_source = is_gzip(head) && std::ranges::any_of(all_formats(), [unpacked = unpack_head(head, kHeadBytes)](const FormatInfo& info) {
+    return info.open_source && info.sniff && info.sniff(unpacked);
+  });
+  return is_packed_source ? "a perf.data file in gzip, which is not unpacked here: gzip -d" : "";
+}
+
 }  // namespace
 
 std::span<const FormatInfo> all_formats() {
@@ -91,6 +120,7 @@ Result<const FormatInfo*> detect(const Input& input) {
     if (found->read || found->open_source) return found;
     return fail(fmt::format("{}: this is a {} file, which cannot be read yet", input.name, found->title));
   }
+  if (const std::string_view words = what_else_it_is(input.head); !words.empty()) return fail(fmt::format("{}: {}", input.name, words));
   if (!named) return fail(fmt::format("{}: not a format that cprof knows; --input-format names it", input.name));
   if (named->read) return named;  // its reader says where it is wrong
   return fail(fmt::format("{}: the name says {}, the content does not", input.name, named->title));

@@ -73,5 +73,17 @@ TEST(Registry, DetectSaysWhyNot) {
   EXPECT_NE(message("rubbish", "x").find("not a format that cprof knows"), std::string::npos);
 }
 
+TEST(Registry, DetectKnowsWhatIsOpenedByMistake) {
+  auto message = [](std::string_view bytes) {
+    auto found = detect(*memory_input(as_span(bytes), "x.pb.gz"));
+    return found ? std::string((*found)->name) : found.error().message;
+  };
+  EXPECT_EQ(message("\x28\xb5\x2f\xfd rest"), "x.pb.gz: compressed by zstd, which is not unpacked here: zstd -d");
+  EXPECT_EQ(message(std::string(257, 'n') + "ustar"), "x.pb.gz: a tar archive, which is not unpacked here: tar -x");
+  EXPECT_EQ(message("\x7f" "ELF\x02"), "x.pb.gz: a program or a library, not a profile; cprof record -- PROGRAM makes one");
+  EXPECT_EQ(message("BZ"), "pprof") << "cut off before the mark's end";
+  EXPECT_EQ(message(gzip("PERFILE2" + std::string(200, '\0'))), "x.pb.gz: a perf.data file in gzip, which is not unpacked here: gzip -d");
+}
+
 }  // namespace
 }  // namespace cprof::format

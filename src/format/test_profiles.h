@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -81,6 +82,21 @@ inline std::string dump(const Profile& profile) {
 inline std::string read_dump(const FormatInfo& format, std::string_view text) {
   auto profile = read_bytes(format, text);
   return profile ? dump(*profile) : profile.error().message;
+}
+
+inline std::string gzip(std::string_view text) {
+  z_stream z{};
+  EXPECT_EQ(deflateInit2(&z, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out;
+  out.resize(deflateBound(&z, text.size()) + 64);
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  z.avail_in = static_cast<uInt>(text.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  return out;
 }
 
 inline int64_t total(const Profile& profile, std::string_view metric) {

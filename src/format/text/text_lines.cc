@@ -225,9 +225,11 @@ bool is_header_of_hex_comm(const TextFrame& frame) {
          parse_ids(frame.name.substr(0, find_blank(frame.name)), ids);
 }
 
-// An address has 4 digits at least here, else a tracepoint's numbers would be taken for one.
+// An address has 4 digits at least here, and 6 where no module follows, else a tracepoint's numbers would be taken for one.
 std::optional<TextFrame> parse_trailing_frame(std::string_view rest) {
   rest = trim(rest.substr(0, rest.find(" => ")));
+  const std::string_view first = rest.substr(0, find_blank(rest));
+  if (uint64_t address = 0; !rest.ends_with(')') && first.size() >= 6 && parse_number(first, address, 16)) return parse_frame(rest);
   for (size_t end = rest.size(); rest.ends_with(')') && end > 0;) {
     size_t blank = find_last_blank(rest.substr(0, end));
     size_t start = blank == rest.npos ? 0 : blank + 1;

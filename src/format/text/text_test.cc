@@ -225,9 +225,11 @@ TEST(TextReader, FramesOnTheLineOfTheirSample) {
   auto profile = read_bytes(text_format(), " cafe 9 1.000001:   1 x:   7fa68b1f2d84 start+0x4 (/ld.so)\n"
                                            " cafe 9 1.000002:   1 x:  jmp   40bb19 from+0x9 (/b) =>   40bab9 to+0x2 (/b)\n"
                                            " cafe 9 1.000003:   1 x: 259,76 R 4096 () 57 + 8 [0] ffffffff8beead90 io ([kernel])\n"
-                                           " cafe 9 1.000004:   1 x: prev=1234 (quiet)\n");
+                                           " cafe 9 1.000004:   1 x: prev=1234 (quiet)\n"
+                                           " cafe 9 1.000005:   1 x:           401136 no_module\n"
+                                           " cafe 9 1.000006:   1 x: 1234 decimals\n");
   ASSERT_TRUE(profile);
-  EXPECT_EQ(folded(*profile), "cafe;[unknown] 1\ncafe;from 1\ncafe;io_[k] 1\ncafe;start 1\n");
+  EXPECT_EQ(folded(*profile), "cafe;[unknown] 2\ncafe;from 1\ncafe;io_[k] 1\ncafe;no_module 1\ncafe;start 1\n");
   EXPECT_EQ(profile->diagnostics.count("text_malformed_lines"), 0u);
 }
 
