@@ -63,7 +63,7 @@ echo "away $(cut -d' ' -f1 /proc/uptime)"
 sleep 1.5
 echo "back $(cut -d' ' -f1 /proc/uptime)"
 echo 1 >$switch
-sleep 3
+sleep 6
 kill -INT $recorder
 wait $recorder
 echo "status $?"

@@ -47,13 +47,15 @@ class FakeMaps final : public SamplerMaps {
 // What the walk looks into.
 inline FakeMaps* walked_maps = nullptr;
 inline std::vector<uint32_t> wanted_modules;
-inline sampler_mapping learnable{};   // found by the walk alone when the address lies in it
-inline bool knows_unmapped = false;   // anything else is known to be no code
+inline sampler_mapping learnable{};  // found by the walk alone when the address lies in it
+inline bool knows_unmapped = false;  // anything else is known to be no code
+inline size_t chunks_looked_up = 0;  // each search for a row does so
 
 }  // namespace cprof::collect
 
 struct user_walk;
 static inline const uint32_t* walk_chunk(uint32_t chunk) {
+  cprof::collect::chunks_looked_up++;
   auto& chunks = cprof::collect::walked_maps->chunks;
   return chunk < chunks.size() ? chunks[chunk].get() : nullptr;
 }
@@ -66,9 +68,13 @@ static inline const sampler_module* walk_module(uint32_t index) {
 static inline const sampler_mapping* walk_mapping(uint32_t index) {
   return index < SAMPLER_MAX_MAPPINGS ? &cprof::collect::walked_maps->mappings()[index] : nullptr;
 }
-static inline int walk_read(void*, uint64_t address, uint64_t* value) {
-  iovec local{value, 8}, remote{reinterpret_cast<void*>(address), 8};
-  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 8 ? 0 : 1;
+static inline int read_words(uint64_t address, uint64_t* values, size_t bytes) {
+  iovec local{values, bytes}, remote{reinterpret_cast<void*>(address), bytes};
+  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes) ? 0 : 1;
+}
+static inline int walk_read(uint64_t address, uint64_t* value) { return read_words(address, value, 8); }
+static inline int walk_read_some(uint64_t address, uint64_t* words, uint32_t bytes) {
+  return read_words(address, words, bytes);
 }
 
 #include "collect/bpf/user_walk.h"

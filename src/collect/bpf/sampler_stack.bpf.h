@@ -30,7 +30,8 @@ SAMPLER_INLINE void begin_walk(struct scratch *scratch, struct task_struct *task
   walk->end = SAMPLER_END_NO_REGISTERS;
   walk->wants_snapshot = walk->through_eh_return = 0;
   walk->exact = walk->registers_known = 1;
-  walk->found.start = walk->found.end = 0;
+  walk->found.start = walk->found.end = walk->owner = 0;
+  scratch->memory.window_bytes = 0;
   walk->context = slot;
   walk->max_depth = settings.max_depth;
   walk->hash = walk_mix(walk_mix(pid + 1, FIELD(task, group_leader, start_boottime)), FIELD(task, self_exec_id));
@@ -39,7 +40,7 @@ SAMPLER_INLINE void begin_walk(struct scratch *scratch, struct task_struct *task
   scratch->seen_ns = process->seen_ns;
   walk->first = process->first;
   walk->count = process->count;
-  walk->hash = walk_mix(walk->hash, process->epoch);
+  walk->owner = walk->hash = walk_mix(walk->hash, process->epoch);
 }
 
 /* As the kernel walks frame pointers. Where that ended nobody can tell. */
@@ -59,7 +60,7 @@ SAMPLER_INLINE void end_in_exec(struct user_walk *walk) {
  * not; when it is filled, where its code ends is noted and the registers follow. What was told may be of either. 0: there
  * is nothing to walk by. */
 SAMPLER_INLINE int begin_in_exec(struct scratch *scratch, struct task_struct *task) {
-  scratch->walk.count = 0;
+  scratch->walk.count = scratch->walk.owner = 0;
   scratch->seen_ns = scratch->sample.header.time_ns;
   if (FIELD(task, mm, end_code)) {
     if (can_look_up()) return 1;
@@ -99,7 +100,7 @@ SAMPLER_INLINE void walk_kernel(struct scratch *scratch, void *context, uint64_t
   uint64_t user = at_most(scratch->walk.depth, SAMPLER_MAX_DEPTH);
   stack->user = (uint32_t)user;
   stack->kernel = 0;
-  if (!settings.kernel_stacks) return;
+  if (!settings.kernel_stacks || !(scratch->sample.flags & SAMPLER_IN_KERNEL)) return;
   long bytes = bpf_get_stack(context, &stack->addresses[user], SAMPLER_MAX_KERNEL * sizeof(uint64_t), skip);
   if (bytes > 0) stack->kernel = (uint32_t)bytes / sizeof(uint64_t);
 }
@@ -149,7 +150,7 @@ SAMPLER_INLINE uint64_t hash_rest(struct scratch *scratch, uint32_t slot) {
   struct hashing hashing = {.slot = slot, .from = scratch->stack.user, .end = scratch->stack.user + scratch->stack.kernel};
   if (scratch->walk.end == SAMPLER_END_UNKNOWN) hashing.from = 0;
   scratch->walk.hash = walk_mix(scratch->walk.hash, scratch->walk.end);
-  hash_words(hashing);
+  if (hashing.from < hashing.end) hash_words(hashing);
   return scratch->walk.hash ? scratch->walk.hash : 1;
 }
 

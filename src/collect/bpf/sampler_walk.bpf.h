@@ -19,9 +19,11 @@ SAMPLER_INLINE const struct sampler_module *walk_module(uint32_t index) {
 SAMPLER_INLINE const struct sampler_mapping *walk_mapping(uint32_t index) {
   return bpf_map_lookup_elem(&mappings, &index);
 }
-SAMPLER_INLINE int walk_read(void *context, uint64_t address, uint64_t *value) {
-  (void)context;
+SAMPLER_INLINE int walk_read(uint64_t address, uint64_t *value) {
   return bpf_probe_read_user(value, sizeof(*value), (void *)address) != 0;
+}
+SAMPLER_INLINE int walk_read_some(uint64_t address, uint64_t *words, uint32_t bytes) {
+  return bpf_probe_read_user(words, bytes, (void *)address) != 0;
 }
 
 /* Before 5.12 a global function takes no pointers: there the verifier follows each call. */
@@ -53,6 +55,7 @@ struct scratch {
   uint32_t budget_used;
   uint32_t unused;
   struct vma_search search;
+  struct walk_memory memory;
   struct sampler_stack stack;
 };
 
@@ -134,7 +137,7 @@ static int walk_learn(struct user_walk *walk, uint64_t pc) { return look_up_mapp
 /* One frame; 1: done. A global function: the verifier looks at it once, whatever calls it. */
 __attribute__((noinline)) int walk_frame(uint32_t slot) {
   struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
-  return scratch ? walk_advance(&scratch->walk, scratch->stack.addresses) : 1;
+  return scratch ? walk_advance(&scratch->walk, scratch->stack.addresses, &scratch->memory) : 1;
 }
 
 #ifdef SAMPLER_FOR_5_10

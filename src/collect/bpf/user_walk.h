@@ -7,7 +7,8 @@
  *   static const cp_rule *walk_rule(uint32_t index);
  *   static const struct sampler_module *walk_module(uint32_t index);
  *   static const struct sampler_mapping *walk_mapping(uint32_t index);
- *   static int walk_read(void *context, uint64_t address, uint64_t *value);   0: read
+ *   static int walk_read(uint64_t address, uint64_t *value);           0: read
+ *   static int walk_read_some(uint64_t address, uint64_t *words, uint32_t bytes);   1 to WALK_WINDOW_BYTES
  *   static void walk_want_module(struct user_walk *walk, uint32_t module);
  *   static int walk_learn(struct user_walk *walk, uint64_t pc);        fills walk->found for an unknown pc; 0: no, and
  *                                                                      surely_unmapped when that is final
@@ -23,6 +24,11 @@
 #define WALK_ROOT_GAP 48                  /* clone3 between its system call and the root */
 #define WALK_EH_RETURN_DEPTH 4            /* what copies registers is called by the function that returns */
 #define WALK_FRAME_REACH (1024 * 1024)    /* a frame larger than this is not believed */
+#define WALK_KNOWN_BITS 9
+#define WALK_KNOWN_RUN 16                 /* frames a call: the verifier looks at each */
+#define WALK_WINDOW_BYTES 256
+#define WALK_WINDOW_BELOW 64              /* of it below the address asked for: saved registers */
+#define WALK_PAGE 4096
 
 /* What the walk calls from several places. A BPF program makes these global functions, which the verifier looks at once
  * each, with pointers that may be null as far as it knows. */
@@ -33,6 +39,7 @@
 struct user_walk {
   uint64_t pc, sp, fp;
   uint64_t hash;                          /* of the frames so far */
+  uint64_t owner;                         /* names the process and what it has mapped; 0: nobody told of it */
   struct sampler_mapping found;           /* the last mapping used */
   uint32_t first, count;                  /* the process's mappings */
   uint32_t depth, max_depth;
@@ -43,8 +50,26 @@ struct user_walk {
   uint8_t wants_snapshot;
   uint8_t surely_unmapped;                /* the pc looked for last lies in no code */
   uint8_t through_eh_return;
-  uint8_t padding[3];
+  uint8_t found_is_learned;               /* found is not among the mappings that owner stands for */
+  uint8_t padding[2];
   uint64_t registers[CP_MAX_REGISTERS];
+};
+
+/* A return address whose rule was found before: code that runs often is called from few places, and a search for each of
+ * them is much of what a frame costs. */
+struct walk_known {
+  uint64_t pc, owner;
+  cp_rule rule;
+  uint64_t is_plain;                      /* walk_known_callers() may go by it */
+};
+
+/* What else a walk has at hand. The window holds a piece of the stack: a read costs about as much whether it is of a word
+ * or of what several frames need. Its includer empties it before each walk. */
+struct walk_memory {
+  struct walk_known known[1 << WALK_KNOWN_BITS];
+  uint64_t window_at;
+  uint64_t window_bytes;
+  uint64_t window[WALK_WINDOW_BYTES / 8];
 };
 
 static int walk_learn(struct user_walk *walk, uint64_t pc);
@@ -55,6 +80,41 @@ static const cp_machine walk_machine = CP_MACHINE_X86_64;
 CP_INLINE uint64_t walk_mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9fb21c651e98df25ull;
   return hash ^ hash >> 32;
+}
+
+CP_INLINE struct walk_known *walk_known_place(struct walk_memory *memory, uint64_t pc) {
+  return &memory->known[(pc * 0x9fb21c651e98df25ull) >> (64 - WALK_KNOWN_BITS)];
+}
+
+/* The window stays in the page of the address, so that it fails only where the word itself cannot be read. */
+WALK_FUNCTION int walk_fill_window(struct walk_memory *memory, uint64_t address) {
+  if (!memory) return 1;
+  uint64_t page = address & ~(uint64_t)(WALK_PAGE - 1), at = address - WALK_WINDOW_BELOW;
+  if (at < page || at > address) at = page;
+  uint64_t bytes = page + WALK_PAGE - at;
+  if (bytes > WALK_WINDOW_BYTES) bytes = WALK_WINDOW_BYTES;
+  memory->window_bytes = 0;
+  if (bytes == 0 || walk_read_some(at, memory->window, (uint32_t)bytes)) return 1;
+  memory->window_at = at;
+  memory->window_bytes = bytes;
+  return 0;
+}
+
+/* 0: read. Only what is aligned. */
+CP_INLINE int walk_read_near(struct walk_memory *memory, uint64_t address, uint64_t *value) {
+  if (address % 8) return 1;
+  uint64_t offset = address - memory->window_at;
+  if (offset >= memory->window_bytes) {
+    if (walk_fill_window(memory, address)) return 1;
+    offset = address - memory->window_at;
+  }
+  *value = memory->window[offset / 8 & (WALK_WINDOW_BYTES / 8 - 1)];
+  return 0;
+}
+
+/* What the steps of a walk read by. */
+CP_INLINE int walk_read_word(void *memory, uint64_t address, uint64_t *value) {
+  return walk_read_near((struct walk_memory *)memory, address, value) && walk_read(address, value);
 }
 
 CP_INLINE int walk_stop(struct user_walk *walk, uint32_t end) {
@@ -101,8 +161,10 @@ WALK_FUNCTION int walk_find_mapping(struct user_walk *walk, uint64_t pc) {
   const struct sampler_mapping *mapping = walk->count ? walk_mapping(walk->first + low) : 0;
   if (mapping && walk_is_in(mapping, pc)) {
     walk->found = *mapping;
+    walk->found_is_learned = 0;
     return 1;
   }
+  walk->found_is_learned = 1;
   return walk_learn(walk, pc);
 }
 
@@ -156,7 +218,7 @@ CP_INLINE int walk_rule_is(uint32_t index, uint8_t kind) {
 CP_INLINE int walk_frame_pointer_step(struct user_walk *walk) {
   uint64_t fp = walk->fp, saved = 0, return_address = 0;
   if (fp < walk->sp || fp - walk->sp >= WALK_FRAME_REACH || fp % 8) return walk_stop_at_value(walk, SAMPLER_END_NO_UNWIND_INFO);
-  if (walk_read(walk, fp, &saved) || walk_read(walk, fp + 8, &return_address))
+  if (walk_read(fp, &saved) || walk_read(fp + 8, &return_address))
     return walk_stop_at_value(walk, SAMPLER_END_NO_UNWIND_INFO);
   if (return_address && !walk_find_mapping(walk, return_address - 1))
     return walk_stop_unmapped(walk, SAMPLER_END_NO_UNWIND_INFO);
@@ -170,7 +232,7 @@ CP_INLINE int walk_frame_pointer_step(struct user_walk *walk) {
 /* In the few instructions of clone3 that come before a root: the thread that called it, or a new one at its start. */
 CP_INLINE int walk_root_gap_step(struct user_walk *walk) {
   uint64_t return_address = 0;
-  if (walk_read(walk, walk->sp, &return_address) || !return_address || !walk_find_mapping(walk, return_address - 1))
+  if (walk_read(walk->sp, &return_address) || !return_address || !walk_find_mapping(walk, return_address - 1))
     return walk_stop(walk, SAMPLER_END_COMPLETE);
   walk->pc = return_address;
   walk->sp += 8;
@@ -184,13 +246,13 @@ CP_INLINE int walk_gap_step(struct user_walk *walk, const struct walk_row *row) 
   return leads_to_root ? walk_root_gap_step(walk) : walk_frame_pointer_step(walk);
 }
 
-CP_INLINE int walk_rule_step(struct user_walk *walk, const cp_rule *rule) {
+CP_INLINE int walk_rule_step(struct user_walk *walk, const cp_rule *rule, struct walk_memory *memory) {
   cp_frame frame = {.pc = walk->pc, .sp = walk->sp, .fp = walk->fp, .lr = 0, .registers = 0, .valid = 0, .exact = walk->exact};
   if (walk->registers_known) {
     frame.registers = walk->registers;
     frame.valid = (1ull << SAMPLER_REGISTERS) - 1;
   }
-  enum cp_status status = cp_step_inline(&walk_machine, rule, &frame, walk_read, walk);
+  enum cp_status status = cp_step_inline(&walk_machine, rule, &frame, walk_read_word, memory);
   if (rule->is_eh_return && walk->depth <= WALK_EH_RETURN_DEPTH) walk->through_eh_return = 1;
   if (status == CP_STOPPED) return walk_stop(walk, SAMPLER_END_COMPLETE);
   if (status == CP_NO_PROGRESS) return walk_stop_at_value(walk, SAMPLER_END_NO_PROGRESS);
@@ -214,21 +276,67 @@ CP_INLINE int walk_is_behind_trampoline(const struct user_walk *walk, const stru
   return walk_find_row(module, offset - 1, &before) && walk_rule_is(before.rule, CP_CFA_SIGNAL);
 }
 
+/* 1: the walk is over. */
+CP_INLINE int walk_record_frame(struct user_walk *walk, uint64_t *frames) {
+  if (walk->depth >= walk->max_depth) return walk_stop(walk, SAMPLER_END_MAX_DEPTH);
+  frames[walk->depth & (SAMPLER_MAX_DEPTH - 1)] = walk->pc;
+  walk->hash = walk_mix(walk->hash, walk->pc);
+  walk->depth++;
+  return 0;
+}
+
 /* Records the current frame; 1: the walk is over. */
 CP_INLINE int walk_enter_frame(struct user_walk *walk, uint64_t *frames) {
   if (walk->depth && walk->pc == 0) return walk_stop_at_value(walk, SAMPLER_END_COMPLETE);
   int is_mapped = walk_find_mapping(walk, walk->pc - !walk->exact);
   if (!is_mapped && walk->depth && walk->pc < WALK_NULL_PAGE) return walk_stop_at_value(walk, SAMPLER_END_COMPLETE);
   if (!is_mapped && walk->depth) return walk_stop_unmapped(walk, SAMPLER_END_NO_MAPPING);
-  if (walk->depth >= walk->max_depth) return walk_stop(walk, SAMPLER_END_MAX_DEPTH);
-  frames[walk->depth & (SAMPLER_MAX_DEPTH - 1)] = walk->pc;
-  walk->hash = walk_mix(walk->hash, walk->pc);
-  walk->depth++;
+  if (walk_record_frame(walk, frames)) return 1;
   return is_mapped ? 0 : walk_stop_unmapped(walk, SAMPLER_END_NO_MAPPING);
 }
 
+/* Goes on through callers whose rules are known and plain, as most are, and decides nothing: what is out of the ordinary
+ * is left to walk_advance(), which begins at the frame where this stopped. */
+CP_INLINE void walk_known_callers(struct user_walk *walk, uint64_t *frames, struct walk_memory *memory) {
+  uint64_t pc = walk->pc, sp = walk->sp, fp = walk->fp, hash = walk->hash;
+  uint32_t depth = walk->depth;
+  if (walk->exact || !walk->owner) return;
+  for (int i = 0; i < WALK_KNOWN_RUN; i++) {
+    const struct walk_known *caller = walk_known_place(memory, pc);
+    if (caller->pc != pc || caller->owner != walk->owner || !caller->is_plain || depth >= walk->max_depth) break;
+    uint64_t cfa = (caller->rule.cfa_kind == CP_CFA_SP ? sp : fp) + (uint64_t)(int64_t)caller->rule.offset;
+    uint64_t return_address = 0, saved = fp;
+    if (cfa <= sp || walk_read_near(memory, cfa - 8, &return_address)) break;
+    if (caller->rule.fp_kind == CP_FP_AT_CFA && walk_read_near(memory, cfa + (uint64_t)(int64_t)caller->rule.fp_offset, &saved)) break;
+    frames[depth++ & (SAMPLER_MAX_DEPTH - 1)] = pc;
+    hash = walk_mix(hash, pc);
+    pc = return_address;
+    sp = cfa;
+    fp = saved;
+  }
+  walk->pc = pc;
+  walk->sp = sp;
+  walk->fp = fp;
+  walk->hash = hash;
+  walk->depth = depth;
+}
+
+CP_INLINE void walk_keep_known(const struct user_walk *walk, const cp_rule *rule, struct walk_known *place) {
+  if (walk->exact || !walk->owner || walk->found_is_learned) return;
+  int is_plain = (rule->cfa_kind == CP_CFA_SP || rule->cfa_kind == CP_CFA_FP) && rule->ra_kind == CP_RA_BELOW_CFA &&
+                 (rule->fp_kind == CP_FP_SAME || rule->fp_kind == CP_FP_AT_CFA) && !rule->is_eh_return;
+  place->pc = walk->pc;
+  place->owner = walk->owner;
+  place->rule = *rule;
+  place->is_plain = is_plain;
+}
+
 /* Records the current frame and goes on to its caller. 1: the walk is over, walk->end says why. */
-CP_INLINE int walk_advance(struct user_walk *walk, uint64_t *frames) {
+CP_INLINE int walk_advance(struct user_walk *walk, uint64_t *frames, struct walk_memory *memory) {
+  walk_known_callers(walk, frames, memory);
+  struct walk_known *place = walk_known_place(memory, walk->pc);
+  if (!walk->exact && walk->owner && place->pc == walk->pc && place->owner == walk->owner)
+    return walk_record_frame(walk, frames) || walk_rule_step(walk, &place->rule, memory);
   if (walk_enter_frame(walk, frames)) return 1;
   if (walk->found.flags & SAMPLER_MAPPING_UNSURE) return walk_ask(walk, SAMPLER_END_NO_MAPPING);
   if (!walk->found.module) return walk_frame_pointer_step(walk);
@@ -246,7 +354,8 @@ CP_INLINE int walk_advance(struct user_walk *walk, uint64_t *frames) {
   if (has_row && walk_is_behind_trampoline(walk, module, offset, &row)) return walk_ask(walk, SAMPLER_END_BAD_UNWIND_INFO);
   const cp_rule *rule = has_row ? walk_rule(row.rule) : 0;
   if (!rule || rule->cfa_kind == CP_CFA_NONE) return walk_gap_step(walk, &row);
-  return walk_rule_step(walk, rule);
+  walk_keep_known(walk, rule, place);
+  return walk_rule_step(walk, rule, memory);
 }
 
 #endif

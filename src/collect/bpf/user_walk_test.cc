@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <signal.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 
@@ -61,19 +62,34 @@ OwnMaps& own_maps() {
   return *maps;
 }
 
+walk_memory g_memory;
+uint64_t g_owner = 1;
+bool g_tells_mappings = true;
+
 Outcome walk_from(const unwind::RegisterSet& registers, uint32_t max_depth = SAMPLER_MAX_DEPTH) {
   OwnMaps& maps = own_maps();
   static uint64_t frames[SAMPLER_MAX_DEPTH];
+  g_memory.window_bytes = 0;
   user_walk walk{};
-  walk.count = maps.count;
+  walk.owner = g_owner;
+  walk.count = g_tells_mappings ? maps.count : 0;
   walk.max_depth = max_depth;
   walk.exact = walk.registers_known = 1;
   for (int n = 0; n < SAMPLER_REGISTERS; n++) walk.registers[n] = registers.value[n];
   walk.pc = registers.value[16];
   walk.sp = registers.value[7];
   walk.fp = registers.value[6];
-  for (int step = 0; step <= SAMPLER_MAX_DEPTH && !walk_advance(&walk, frames); step++) {}
+  for (int step = 0; step <= SAMPLER_MAX_DEPTH && !walk_advance(&walk, frames, &g_memory); step++) {
+  }
   return {{frames, frames + walk.depth}, walk.end, walk.wants_snapshot != 0};
+}
+
+unwind::RegisterSet at(uint64_t pc, uint64_t sp = 0x1000, uint64_t fp = 0) {
+  unwind::RegisterSet registers;
+  registers.value[16] = pc;
+  registers.value[7] = sp;
+  registers.value[6] = fp;
+  return registers;
 }
 
 struct Both {
@@ -113,8 +129,10 @@ NESTED void aligned(int n) {
   g_sink = g_sink + more[0] + block[0];
 }
 NESTED void recurse(int depth) {
-  if (depth == 0) aligned(5);
-  else recurse(depth - 1);
+  if (depth == 0)
+    aligned(5);
+  else
+    recurse(depth - 1);
   g_sink = g_sink + depth;
 }
 int compare(const void* a, const void* b) {
@@ -155,6 +173,53 @@ TEST(UserWalk, ThroughASignalFrame) {
 }
 #endif
 
+// Return addresses whose rules were found before are not searched for again, in the same process with the same
+// mappings.
+TEST(UserWalk, KnownCallersAreNotSearchedForAgain) {
+  auto searches_of = [](uint64_t owner) {
+    g_owner = owner;
+    chunks_looked_up = 0;
+    recurse(20);
+    expect_equal();
+    return chunks_looked_up;
+  };
+  g_memory = {};
+  const size_t first = searches_of(5);
+  EXPECT_LT(searches_of(5), first / 2);
+  EXPECT_EQ(searches_of(6), first) << "other mappings";
+  EXPECT_GT(searches_of(0), first) << "nobody told what is mapped: each of the equal frames is searched for";
+  g_owner = 1;
+}
+
+TEST(UserWalk, MappingsThatNobodyToldOfAreNotKept) {
+  uint64_t pc = reinterpret_cast<uint64_t>(&aligned);
+  const OwnMaps& maps = own_maps();
+  for (uint32_t i = 0; i < maps.count; i++)
+    if (walk_is_in(walk_mapping(i), pc)) learnable = *walk_mapping(i);
+  g_tells_mappings = false;
+  uint64_t stack[64] = {pc + 4, pc + 4, 0};
+  g_memory = {};
+  walk_from(at(pc, reinterpret_cast<uint64_t>(&stack[0])));
+  for (const walk_known& known : g_memory.known) EXPECT_EQ(known.owner, 0u);
+  g_tells_mappings = true;
+  learnable = {};
+}
+
+TEST(UserWalk, ReadsNothingBehindTheStacksEnd) {
+  constexpr size_t kBytes = 2 * WALK_PAGE;
+  auto* pages =
+      static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(pages, MAP_FAILED);
+  ASSERT_EQ(mprotect(pages + WALK_PAGE, WALK_PAGE, PROT_NONE), 0);
+  auto* end = reinterpret_cast<uint64_t*>(pages + WALK_PAGE);
+  uint64_t pc = reinterpret_cast<uint64_t>(&aligned);
+  end[-1] = 0;  // the return address of a function at its first instruction
+  Outcome walked = walk_from(at(pc, reinterpret_cast<uint64_t>(end - 1)));
+  EXPECT_EQ(walked.frames, std::vector<uint64_t>{pc});
+  EXPECT_EQ(walked.end, SAMPLER_END_COMPLETE);
+  munmap(pages, kBytes);
+}
+
 TEST(UserWalk, MaxDepthKeepsTheLeafSide) {
   g_max_depth = 32;
   recurse(100);
@@ -165,14 +230,6 @@ TEST(UserWalk, MaxDepthKeepsTheLeafSide) {
   recurse(SAMPLER_MAX_DEPTH + 400);
   EXPECT_EQ(g_both.walked.end, SAMPLER_END_MAX_DEPTH);
   EXPECT_EQ(g_both.walked.frames.size(), size_t{SAMPLER_MAX_DEPTH});
-}
-
-unwind::RegisterSet at(uint64_t pc, uint64_t sp = 0x1000, uint64_t fp = 0) {
-  unwind::RegisterSet registers;
-  registers.value[16] = pc;
-  registers.value[7] = sp;
-  registers.value[6] = fp;
-  return registers;
 }
 
 TEST(UserWalk, UnknownMappingAsksForASnapshot) {
