@@ -121,6 +121,8 @@ function(cprof_test name)
   include(GoogleTest)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE cprof_flags ${ARG_LIBS} GTest::gtest GTest::gtest_main Threads::Threads)
+  # Optimising the tests themselves was half the time of compiling them; what they test is optimised.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
   target_compile_definitions(${name} PRIVATE CPROF_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CPROF_BINARY_DIR="${CMAKE_BINARY_DIR}")
   if(ARG_LABEL STREQUAL "unit" AND TARGET cprof_base_tests)
     cprof_precompile(${name} cprof_base_tests <gtest/gtest.h>)
