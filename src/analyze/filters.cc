@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <set>
 
 #include "analyze/site_filter.h"
 #include "analyze/weights.h"
+#include "profile/frame_name.h"
 #include "profile/transfer.h"
 
 namespace cprof::analyze {
@@ -60,6 +62,7 @@ class RowFilter {
     TRY(choose_threads());
     TRY(choose_times());
     TRY(choose_labels());
+    TRY(look_for_python());
     mark_sites();
     copy_run();
     sites_.place(used_sites_, into_, transfer_);
@@ -133,6 +136,13 @@ class RowFilter {
                                : fmt::format("no label {}; there is: {}", wanted.key, list_of(keys)));
     }
     return {};
+  }
+
+  Result<void> look_for_python() const {
+    if (filters_.python != PythonFrames::kOnly) return {};
+    auto is_python = [&](const Function& f) { return is_python_name(from_.text(f.name)); };
+    if (std::ranges::any_of(from_.functions, is_python)) return {};
+    return fail("this profile names no Python functions, so --python only finds nothing; python -X perf names them, from 3.12 on");
   }
 
   bool has(size_t set, const LabelFilter& wanted, bool& has_key) const {
@@ -338,6 +348,13 @@ class RowFilter {
 
 bool Filters::empty() const {
   return !by_frame() && threads.empty() && processes.empty() && !time && labels.empty();
+}
+
+std::optional<PythonFrames> python_frames_from(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kNames = {"mixed", "hide", "only"};
+  const auto found = std::ranges::find(kNames, name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<PythonFrames>(found - kNames.begin());
 }
 
 Result<TimeRange> parse_time_range(std::string_view text) {

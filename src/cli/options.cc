@@ -169,6 +169,7 @@ void FilterArguments::add_to(CLI::App& app) {
   add("--process", processes, "keep processes of this name or id; may be given more than once");
   app.add_option("--time", time, "keep a part of the recording: A..B, seconds from its start; 200ms.. or ..2s");
   add("--label", labels, "keep what has this label: key=value");
+  add_python(app, python);
 }
 
 Result<analyze::Filters> FilterArguments::filters() const {
@@ -181,6 +182,7 @@ Result<analyze::Filters> FilterArguments::filters() const {
   filters.processes = processes;
   if (!time.empty()) filters.time = TRY(analyze::parse_time_range(time));
   for (const std::string& label : labels) filters.labels.push_back(TRY(analyze::parse_label(label)));
+  filters.python = *analyze::python_frames_from(python);
   return filters;
 }
 
@@ -189,6 +191,11 @@ Result<profile::Profile> apply_filters(profile::Profile profile, const analyze::
   profile::Profile left = TRY(analyze::filtered(profile, filters));
   if (is_empty(left) && !is_empty(profile)) return fail(fmt::format("{}: the filters leave nothing", profile.run.source));
   return left;
+}
+
+void add_python(CLI::App& app, std::string& python) {
+  app.add_option("--python", python, "Python functions (python -X perf): among the interpreter's own, without them, or they alone; default mixed")
+      ->check(CLI::IsMember({"mixed", "hide", "only"}));
 }
 
 void add_granularity(CLI::App& app, std::string& granularity, const std::string& description) {

@@ -25,7 +25,7 @@ struct RecordArguments {
   std::vector<int32_t> pids, tids;
   std::string name, cgroup, cpus, freq, backend = "auto", unwind = "auto", stack_size = "auto", raw_path;
   bool all = false, no_kernel = false, no_inherit = false, no_symbolize = false, off_cpu = false, ignored_g = false, quiet = false, view = false;
-  std::string max_size;
+  std::string max_size, python = "mixed";
   uint64_t period = 0, max_depth = 4096, rotate = 0;
   double duration = 0, delay = 0, window = 0;
   std::vector<std::string> events, command;
@@ -67,6 +67,7 @@ void add_sampling_options(CLI::App& app, RecordArguments& a) {
 void add_output_options(CLI::App& app, RecordArguments& a) {
   a.output.add_to(app, true);
   a.naming.add_to(app);
+  add_python(app, a.python);
   app.add_option("--save-raw", a.raw_path, "also write the event stream as perf.data (pipe form), to be unwound again elsewhere");
   app.add_option("--max-size", a.max_size,
                  "stop when the samples and stacks recorded so far take this many bytes of memory, or the raw capture "
@@ -186,6 +187,20 @@ Result<void> check_metric(const RecordArguments& a) {
   return fail(fmt::format("--metric {}: not among the events that are recorded; name it with -e", metric));
 }
 
+// What was recorded is never lost to a filter: where it finds nothing, all is written, and said.
+Result<void> set_python(const RecordArguments& a, session::RecordOptions& options) {
+  if (a.python == "mixed") return {};
+  if (a.no_symbolize) return fail(fmt::format("--python {}: goes by names; leave out --no-symbolize", a.python));
+  analyze::Filters filters;
+  filters.python = *analyze::python_frames_from(a.python);
+  options.before_writing = [filters](profile::Profile& profile) {
+    auto left = analyze::filtered(profile, filters);
+    if (left) profile = std::move(*left);
+    else profile.diagnostics.add("recorded_unfiltered", Severity::kNotice, "everything was written: " + left.error().message);
+  };
+  return {};
+}
+
 // The first that can be opened again.
 const session::Output* readable_output(const std::vector<session::Output>& outputs) {
   const auto found = std::ranges::find_if(outputs, [](const session::Output& o) { return o.path != "-" && o.format->read; });
@@ -201,6 +216,7 @@ Result<session::RecordOptions> to_session(RecordArguments& a) {
   TRY(set_limits(a, options));
   TRY(check_metric(a));
   TRY(check_off_cpu(a));
+  TRY(set_python(a, options));
   if (a.duration < 0 || a.delay < 0) return fail("--duration and --delay take seconds, not less than 0");
   if (a.duration > 0) options.duration_s = a.duration;
   if (a.max_depth == 0) return fail("--max-depth: at least 1");

@@ -53,6 +53,7 @@ struct RecordOptions {
   pipeline::Options pipeline;
   std::vector<Output> outputs;
   format::WriteOptions write;
+  std::function<void(profile::Profile&)> before_writing;  // of each profile that goes to files, named; may be empty
 };
 
 struct Recorded {
