@@ -108,6 +108,29 @@ TEST_F(FiltersTest, Hide) {
   EXPECT_EQ(left(p, {.hide = {re("/opt/app")}}), (Sums{{"[unknown]", 1}})) << "stacks of nothing else go";
 }
 
+TEST_F(FiltersTest, GroupsOfProcesses) {
+  const LocationId f = at(1, {line("f")}), g = at(2, {line("g")});
+  const ProcessId boxed = b.add_process(20, "boxed");
+  const ThreadId inside = b.add_thread(boxed, 20, "boxed");
+  b.profile().processes[process.index()].cgroup = b.intern("/system.slice/ssh.service");
+  b.profile().processes[boxed.index()].cgroup = b.intern("/lxc.payload.web/init.scope");
+  sample(0, one, {f});
+  sample(1, inside, {g});
+  b.profile().on_cpu = {{one, kStart, kStart + 1000, 0, false}, {inside, kStart, kStart + 1000, 1, false}};
+  b.profile().off_cpu = {{.thread = inside, .start_ns = kStart + 1000, .end_ns = kStart + 3000, .site = b.stack(std::vector{g})}};
+  const Profile p = b.take();
+  EXPECT_EQ(left(p, {.labels = {{"container", "web"}}}), (Sums{{"g", 2001}}));
+  EXPECT_EQ(left(p, {.labels = {{"cgroup", "/system.slice/ssh.service"}}}), (Sums{{"f", 1}}));
+  EXPECT_EQ(left(p, {.labels = {{"container", "web"}, {"cgroup", "/system.slice/ssh.service"}}}), Sums{});
+  const auto only = filtered(p, {.labels = {{"container", "web"}}});
+  ASSERT_TRUE(only);
+  EXPECT_EQ(only->threads.size(), 1u);
+  EXPECT_EQ(only->on_cpu.size(), 1u);
+  EXPECT_TRUE(only->breaks.empty());
+  EXPECT_EQ(only->text(only->processes[0].cgroup), "/lxc.payload.web/init.scope");
+  EXPECT_EQ(refusal(p, {.labels = {{"pod", "x"}}}), "no label pod; there is: cgroup, container");
+}
+
 TEST_F(FiltersTest, PythonFrames) {
   const LocationId main = at(1, {line("Py_RunMain")}), eval = at(2, {line("PyEval_Vector"), line("eval")}),
                    outer = at(3, {line("py::outer:/a.py")}), inner = at(4, {line("py::inner:/a.py")}), leaf = at(5, {line("memcpy")});

@@ -68,7 +68,8 @@ void OutputArguments::add_to(CLI::App& app, bool with_outputs) {
   }
   app.add_option("--weight", weight, "what a stack counts for")->check(CLI::IsMember({"samples", "wall", "offcpu"}));
   app.add_option("--metric", metric, "which metric, by name; default: the first");
-  app.add_option("--by", by, "root of folded stacks")->check(CLI::IsMember({"process", "thread"}));
+  app.add_option("--by", by, "what folded stacks begin with: the process; it and its thread; its container or control group and it")
+      ->check(CLI::IsMember({"process", "thread", "container", "cgroup"}));
   app.add_option("--folded-style", folded_style, "folded lines: comm;root;leaf or comm-pid;root;leaf")
       ->check(CLI::IsMember({"plain", "extended"}));
 }
@@ -96,7 +97,10 @@ format::WriteOptions OutputArguments::write_options() const {
                    : weight == "offcpu" ? format::Weight::kOffCpu
                                         : format::Weight::kSamples;
   options.metric = metric;
-  options.by = by == "thread" ? format::GroupBy::kThread : format::GroupBy::kProcess;
+  options.by = by == "thread"      ? format::GroupBy::kThread
+               : by == "container" ? format::GroupBy::kContainer
+               : by == "cgroup"    ? format::GroupBy::kCgroup
+                                   : format::GroupBy::kProcess;
   options.folded_style = folded_style == "extended" ? format::FoldedStyle::kExtended : format::FoldedStyle::kPlain;
   return options;
 }

@@ -16,14 +16,9 @@ namespace {
 
 constexpr const char* kDefaultOutput = "profile.cprof";
 
-// What record promises for later versions: each is refused by name, never ignored.
-struct Planned {
-  std::string container;
-};
-
 struct RecordArguments {
   std::vector<int32_t> pids, tids;
-  std::string name, cgroup, cpus, freq, backend = "auto", unwind = "auto", stack_size = "auto", raw_path;
+  std::string name, cgroup, container, cpus, freq, backend = "auto", unwind = "auto", stack_size = "auto", raw_path;
   bool all = false, no_kernel = false, no_inherit = false, no_symbolize = false, off_cpu = false, ignored_g = false, quiet = false, view = false;
   std::string max_size, python = "mixed";
   uint64_t period = 0, max_depth = 4096, rotate = 0;
@@ -31,7 +26,6 @@ struct RecordArguments {
   std::vector<std::string> events, command;
   OutputArguments output;
   NamingArguments naming;
-  Planned planned;
 };
 
 void add_target_options(CLI::App& app, RecordArguments& a) {
@@ -39,8 +33,8 @@ void add_target_options(CLI::App& app, RecordArguments& a) {
   app.add_option("-t,--tid", a.tids, "threads to sample")->delimiter(',')->allow_extra_args(false);
   app.add_option("-n,--name", a.name, "every running process of this name");
   app.add_flag("-a,--all-cpus", a.all, "the whole machine");
-  app.add_option("--cgroup", a.cgroup, "every process in this cgroup");
-  app.add_option("--container", a.planned.container, "not supported yet: use --cgroup PATH");
+  app.add_option("--cgroup", a.cgroup, "every process in this cgroup: a directory, or a path as /proc/PID/cgroup has it");
+  app.add_option("--container", a.container, "every process in this container, by its id or name");
   app.add_option("-C,--cpu", a.cpus, "only these CPUs, as in 0-3,5");
 }
 
@@ -81,15 +75,6 @@ void add_output_options(CLI::App& app, RecordArguments& a) {
                  "NAME.1.EXT, ... and recording goes on; at the end the last ones are written to NAME.EXT");
   app.add_flag("--view", a.view, "open the page with what was recorded");
   app.add_flag("-q,--quiet", a.quiet, "no summary");
-}
-
-Result<void> refuse_planned(const RecordArguments& a) {
-  const std::pair<bool, const char*> planned[] = {
-      {!a.planned.container.empty(), "--container (use --cgroup PATH)"},
-  };
-  for (auto [given, name] : planned)
-    if (given) return fail(fmt::format("{}: not supported yet", name));
-  return {};
 }
 
 // "a,{b,c}" -> "a", "{b,c}"
@@ -157,15 +142,16 @@ Result<void> set_limits(const RecordArguments& a, session::RecordOptions& option
 }
 
 Result<void> set_target(const RecordArguments& a, session::RecordOptions& options) {
-  int given = !a.command.empty() + !a.pids.empty() + !a.tids.empty() + !a.name.empty() + a.all + !a.cgroup.empty();
+  int given = !a.command.empty() + !a.pids.empty() + !a.tids.empty() + !a.name.empty() + a.all + !a.cgroup.empty() + !a.container.empty();
   if (given == 0 && !a.cpus.empty()) options.target.whole_machine = true;
-  else if (given != 1) return fail("give exactly one target: a command, -p PID, -t TID, -n NAME, -a or --cgroup PATH");
+  else if (given != 1) return fail("give exactly one target: a command, -p PID, -t TID, -n NAME, -a, --cgroup PATH or --container ID");
   options.target.command = a.command;
   options.target.pids = a.pids;
   options.target.tids = a.tids;
   options.target.name = a.name;
   options.target.whole_machine |= a.all;
   options.target.cgroup = a.cgroup;
+  options.target.container = a.container;
   return {};
 }
 
@@ -209,7 +195,6 @@ const session::Output* readable_output(const std::vector<session::Output>& outpu
 
 Result<session::RecordOptions> to_session(RecordArguments& a) {
   session::RecordOptions options;
-  TRY(refuse_planned(a));
   TRY(set_target(a, options));
   TRY(set_rate(a, options));
   TRY(set_stack_size(a, options));

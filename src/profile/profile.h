@@ -30,7 +30,8 @@ enum class FrameKind : uint8_t { kUser, kKernel, kJit, kInterpreted, kUnknown };
 
 struct Process {
   int32_t pid = 0;
-  StringId name = kNoText;  // comm of the main thread, the last one set
+  StringId name = kNoText;    // comm of the main thread, the last one set
+  StringId cgroup = kNoText;  // its control group, which tells its container (base/container_name.h); "" unknown
   uint64_t start_ns = 0;    // first seen
   uint64_t end_ns = 0;      // 0: still alive at the end
 };
@@ -187,6 +188,7 @@ struct OffCpuInterval {
   bool is_borrowed = false;  // stacks were thinned: this one is of an earlier switch of the thread
   bool is_guessed = false;   // no kernel stack of its own told the class
   bool is_open = false;      // cut by the end of the run or of the thread
+  bool is_uninterruptible = false;  // no signal would have ended the wait; false, too, where the source does not tell
 
   uint64_t runnable_ns() const { return woken_ns == 0 ? end_ns : woken_ns; }  // when the second part begins
   uint64_t duration_ns() const { return end_ns - start_ns; }

@@ -22,6 +22,7 @@ struct Target {
   std::string name;                   // every process of this name
   bool whole_machine = false;
   std::string cgroup;                 // path below the cgroup file system, or absolute
+  std::string container;              // id or name
 };
 
 struct Output {
