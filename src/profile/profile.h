@@ -32,8 +32,8 @@ struct Process {
   int32_t pid = 0;
   StringId name = kNoText;    // comm of the main thread, the last one set
   StringId cgroup = kNoText;  // its control group, which tells its container (base/container_name.h); "" unknown
-  uint64_t start_ns = 0;    // first seen
-  uint64_t end_ns = 0;      // 0: still alive at the end
+  uint64_t start_ns = 0;      // first seen
+  uint64_t end_ns = 0;        // 0: still alive at the end
 };
 
 struct Thread {
@@ -44,8 +44,7 @@ struct Thread {
   uint64_t end_ns = 0;  // 0: still alive at the end
 };
 
-// A file (or JIT region, or the kernel) mapped into processes. One row per distinct (path, build-id, start,
-// file_offset).
+// A file (or JIT region, or the kernel) mapped into processes. One row per distinct (path, build-id, start, file_offset).
 struct Mapping {
   StringId path = kNoText;      // "/usr/lib/libc.so.6", "[vdso]", "[kernel]", "[nfs]", "//anon"
   StringId build_id = kNoText;  // lower-case hex, "" when unknown
@@ -74,8 +73,7 @@ struct Location {
   MappingId mapping{};
   uint64_t address = 0;       // avma as first seen (pprof's Location.address); unique per mapping for pc-less frames
   uint64_t file_address = 0;  // svma: the address in the ELF file's own terms; equals address when there is no file
-  uint64_t function_start =
-      0;                    // svma where the function (or its unwind range) begins; 0 unknown. Identity when unnamed
+  uint64_t function_start = 0;  // svma where the function (or its unwind range) begins; 0 unknown. Identity when unnamed
   uint32_t first_line = 0;  // index into lines
   uint16_t line_count = 0;
   FrameKind kind = FrameKind::kUser;
