@@ -1,5 +1,7 @@
 #include "pipeline/generated_code.h"
 
+#include <algorithm>
+
 namespace cprof::pipeline {
 namespace {
 
@@ -7,10 +9,16 @@ constexpr std::string_view kPrefix = "bpf_";
 
 }  // namespace
 
+// What begins before keeps its part: of code from kallsyms only the beginning is known.
 void GeneratedCode::cut(uint64_t start, uint64_t end) {
   auto at = by_start_.lower_bound(start);
-  if (at != by_start_.begin() && std::prev(at)->second.end > start) --at;
+  if (at != by_start_.begin()) std::prev(at)->second.end = std::min(std::prev(at)->second.end, start);
   while (at != by_start_.end() && at->first < end) at = by_start_.erase(at);
+}
+
+void GeneratedCode::insert(Code code) {
+  code.serial = next_serial_++;
+  by_start_[code.start] = std::move(code);
 }
 
 bool GeneratedCode::apply(const event::KernelSymbol& symbol) {
@@ -19,16 +27,16 @@ bool GeneratedCode::apply(const event::KernelSymbol& symbol) {
   const Code* known = find(symbol.start);
   if (known && !symbol.is_removed && known->start == symbol.start && known->end == end && known->name == symbol.name) return false;
   cut(symbol.start, end);
-  if (!symbol.is_removed) by_start_[symbol.start] = {symbol.start, end, std::string(symbol.name), true};
+  if (!symbol.is_removed) insert({symbol.start, end, std::string(symbol.name), true, 0});
   return true;
 }
 
 void GeneratedCode::add(const std::vector<object::GeneratedSymbol>& symbols) {
   for (const object::GeneratedSymbol& symbol : symbols) {
     const Code* known = find(symbol.start);
-    if (known && known->name == symbol.name) continue;
+    if (known && known->start == symbol.start && known->name == symbol.name) continue;
     cut(symbol.start, symbol.end);
-    by_start_[symbol.start] = {symbol.start, symbol.end, symbol.name, false};
+    insert({symbol.start, symbol.end, symbol.name, false, 0});
   }
 }
 

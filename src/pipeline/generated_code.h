@@ -20,6 +20,7 @@ class GeneratedCode {
     uint64_t start = 0, end = 0;
     std::string name;
     bool is_told = true;  // the recording has an event of it
+    uint32_t serial = 0;  // unique
   };
 
   // What replaces others' places ends them. Whether anything changed.
@@ -29,9 +30,11 @@ class GeneratedCode {
   Code* find(uint64_t address);
 
  private:
+  void insert(Code code);
   void cut(uint64_t start, uint64_t end);
 
   std::map<uint64_t, Code> by_start_;
+  uint32_t next_serial_ = 0;
 };
 
 // "[bpf_prog_6deef7357e7b4530_sd_fw]": a mapping of its own, which says its name wherever it goes.

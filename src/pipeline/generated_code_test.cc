@@ -19,8 +19,10 @@ TEST(GeneratedCode, WhatComesEndsWhatLayThere) {
   EXPECT_EQ(name_at(0x1100), "");
   EXPECT_EQ(name_at(0xfff), "");
   EXPECT_TRUE(codes.apply(symbol(0x1080, 0x1000, "bpf_prog_3_c")));
-  EXPECT_EQ(name_at(0x1000), "") << "code that another has overwritten is gone";
-  EXPECT_EQ(name_at(0x2000), "bpf_prog_3_c");
+  EXPECT_EQ(name_at(0x107f), "bpf_prog_1_a");
+  EXPECT_EQ(name_at(0x1080), "bpf_prog_3_c");
+  EXPECT_EQ(name_at(0x2000), "bpf_prog_3_c") << "what another has overwritten is gone";
+  EXPECT_EQ(name_at(0x2090), "");
   EXPECT_TRUE(codes.apply(symbol(0x1080, 0x1000, "bpf_prog_3_c", true)));
   EXPECT_EQ(name_at(0x1080), "");
   EXPECT_FALSE(codes.apply(symbol(0x3000, 0x100, "ftrace_trampoline")));

@@ -131,7 +131,7 @@ GeneratedCode::Code* StackInterner::generated_code(uint64_t address, bool is_kno
 }
 
 profile::MappingId StackInterner::generated_mapping(GeneratedCode::Code& code) {
-  auto [it, is_new] = mappings_.try_emplace(fmt::format("[{}\n{}\n{}", code.name, code.start, generated_version_));
+  auto [it, is_new] = mappings_.try_emplace(fmt::format("[{}\n{}", code.name, code.serial));
   if (is_new) {
     // Never shared: what was there before has another name.
     builder_.profile().mappings.push_back({.path = builder_.intern(path_of_generated(code.name)), .start = code.start, .end = code.end});
