@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <set>
 
 #include "analyze/site_filter.h"
 #include "analyze/weights.h"
+#include "base/container_name.h"
+#include "profile/frame_name.h"
 #include "profile/transfer.h"
 
 namespace cprof::analyze {
@@ -16,8 +19,11 @@ namespace {
 
 using namespace profile;
 
-constexpr size_t kMaxFocus = 64;  // one bit each
+constexpr size_t kMaxFocus = 64, kMaxLabels = 64;  // one bit each
 constexpr size_t kMaxNamed = 12;  // in a message
+
+// Of processes, beside the labels that values have.
+constexpr std::string_view kCgroupLabel = "cgroup", kContainerLabel = "container";
 
 struct Suffix {
   std::string_view text;
@@ -60,6 +66,7 @@ class RowFilter {
     TRY(choose_threads());
     TRY(choose_times());
     TRY(choose_labels());
+    TRY(look_for_python());
     mark_sites();
     copy_run();
     sites_.place(used_sites_, into_, transfer_);
@@ -122,17 +129,47 @@ class RowFilter {
 
   Result<void> choose_labels() {
     if (filters_.labels.empty()) return {};
-    keeps_labels_.assign(from_.label_sets.size(), true);
-    for (const LabelFilter& wanted : filters_.labels) {
+    found_labels_.assign(from_.label_sets.size(), 0);
+    found_processes_.assign(from_.processes.size(), 0);
+    for (size_t at = 0; at < filters_.labels.size(); ++at) {
+      const LabelFilter& wanted = filters_.labels[at];
       bool has_key = false;
-      for (size_t i = 0; i < from_.label_sets.size(); ++i) keeps_labels_[i] = keeps_labels_[i] && has(i, wanted, has_key);
-      if (has_key) continue;
-      std::set<std::string> keys;
-      for (const Label& label : from_.labels) keys.insert(std::string(from_.text(label.key)));
-      return fail(keys.empty() ? "this profile has no labels, so --label finds nothing"
-                               : fmt::format("no label {}; there is: {}", wanted.key, list_of(keys)));
+      for (size_t i = 0; i < from_.label_sets.size(); ++i) found_labels_[i] |= uint64_t{has(i, wanted, has_key)} << at;
+      for (size_t i = 0; i < from_.processes.size(); ++i)
+        found_processes_[i] |= uint64_t{is_in(from_.text(from_.processes[i].cgroup), wanted, has_key)} << at;
+      if (!has_key) return fail(no_label(wanted));
+      group_filters_ |= uint64_t{wanted.key == kCgroupLabel || wanted.key == kContainerLabel} << at;
     }
     return {};
+  }
+
+  std::string no_label(const LabelFilter& wanted) const {
+    std::set<std::string> keys;
+    for (const Label& label : from_.labels) keys.insert(std::string(from_.text(label.key)));
+    for (const Process& process : from_.processes) {
+      if (process.cgroup != kNoText) keys.insert(std::string(kCgroupLabel));
+      if (!container_id_of(from_.text(process.cgroup)).empty()) keys.insert(std::string(kContainerLabel));
+    }
+    return keys.empty() ? "this profile has no labels, so --label finds nothing"
+                        : fmt::format("no label {}; there is: {}", wanted.key, list_of(keys));
+  }
+
+  // What a process has as a label of everything that it does.
+  static bool is_in(std::string_view cgroup, const LabelFilter& wanted, bool& has_key) {
+    if (wanted.key == kCgroupLabel) {
+      has_key |= !cgroup.empty();
+      return cgroup == wanted.value;
+    }
+    if (wanted.key != kContainerLabel) return false;
+    has_key |= !container_id_of(cgroup).empty();
+    return is_in_container(cgroup, wanted.value);
+  }
+
+  Result<void> look_for_python() const {
+    if (filters_.python != PythonFrames::kOnly) return {};
+    auto is_python = [&](const Function& f) { return is_python_name(from_.text(f.name)); };
+    if (std::ranges::any_of(from_.functions, is_python)) return {};
+    return fail("this profile names no Python functions, so --python only finds nothing; python -X perf names them, from 3.12 on");
   }
 
   bool has(size_t set, const LabelFilter& wanted, bool& has_key) const {
@@ -149,12 +186,28 @@ class RowFilter {
     return false;
   }
 
+  // Its process is in another group than the wanted ones.
+  bool is_elsewhere(ThreadId thread) const {
+    const ProcessId process = process_of(thread);
+    if (group_filters_ == 0 || !process.valid() || from_.processes[process.index()].cgroup == kNoText) return false;
+    return (found_processes_[process.index()] & group_filters_) != group_filters_;
+  }
+
   bool keeps(ThreadId thread) const {
+    if (is_elsewhere(thread)) return false;
     if (filters_.threads.empty() && filters_.processes.empty()) return true;
     return thread.valid() && keeps_thread_[thread.index()];
   }
-  bool keeps(LabelSetId labels) const {
-    return filters_.labels.empty() || (labels.valid() && keeps_labels_[labels.index()]);
+  bool keeps(LabelSetId labels, ProcessId process) const {
+    if (filters_.labels.empty()) return true;
+    const uint64_t found = (labels.valid() ? found_labels_[labels.index()] : 0) | (process.valid() ? found_processes_[process.index()] : 0);
+    return found == ~uint64_t{0} >> (64 - filters_.labels.size());
+  }
+  ProcessId process_of(ThreadId thread) const { return thread.valid() ? from_.threads[thread.index()].process : ProcessId(); }
+  ProcessId process_of(ThreadId thread, TrackId track) const {
+    if (thread.valid() || !track.valid()) return process_of(thread);
+    const Track& row = from_.tracks[track.index()];
+    return row.process.valid() ? row.process : process_of(row.thread);
   }
   bool keeps_moment(uint64_t ns) const { return !filters_.time || (ns >= from_ns_ && ns < to_ns_); }
   bool keeps_span(uint64_t start, uint64_t end) const {
@@ -162,11 +215,14 @@ class RowFilter {
   }
 
   // Apart from the thread, whose timeline goes with it, and the time.
-  bool keeps_content(CallSiteId site, LabelSetId labels) const { return keeps(labels) && sites_.keeps(site); }
-  bool keeps(const Sample& row) const { return keeps(row.thread) && keeps_moment(row.time_ns) && keeps_content(row.site, row.labels); }
-  bool keeps(const Aggregate& row) const { return !filters_.time && keeps(row.thread) && keeps_content(row.site, row.labels); }
+  template <typename Row>
+  bool keeps_content(const Row& row, LabelSetId labels) const {
+    return keeps(labels, process_of(row.thread)) && sites_.keeps(row.site);
+  }
+  bool keeps(const Sample& row) const { return keeps(row.thread) && keeps_moment(row.time_ns) && keeps_content(row, row.labels); }
+  bool keeps(const Aggregate& row) const { return !filters_.time && keeps(row.thread) && keeps_content(row, row.labels); }
   bool keeps(const OffCpuInterval& row) const {
-    return keeps(row.thread) && keeps_span(row.start_ns, row.end_ns) && keeps_content(row.site, {});
+    return keeps(row.thread) && keeps_span(row.start_ns, row.end_ns) && keeps_content(row, {});
   }
 
   template <typename Row>
@@ -213,7 +269,7 @@ class RowFilter {
       }
       Sample row = sample;
       row.end = end_of(sample.site, sample.end);
-      if (keeps_content(sample.site, sample.labels)) {
+      if (keeps_content(sample, sample.labels)) {
         into_.add_sample(transfer_.moved(row));
       } else {
         add_break(sample.thread, sample.time_ns, sample.metric);
@@ -289,13 +345,13 @@ class RowFilter {
   }
   bool keeps(const Slice& row) const {
     const uint64_t end = row.is_open ? UINT64_MAX : end_of(row);
-    return keeps_lane(row.thread, row.track) && keeps_span(row.start_ns, end) && keeps(row.labels);
+    return keeps_lane(row.thread, row.track) && keeps_span(row.start_ns, end) && keeps(row.labels, process_of(row.thread, row.track));
   }
   bool keeps(const Mark& row) const {
-    return keeps_lane(row.thread, row.track) && keeps_moment(row.time_ns) && keeps(row.labels);
+    return keeps_lane(row.thread, row.track) && keeps_moment(row.time_ns) && keeps(row.labels, process_of(row.thread, row.track));
   }
   bool keeps(const CounterValue& row) const {
-    return filters_.labels.empty() && keeps_lane({}, row.track) && keeps_moment(row.time_ns);
+    return keeps({}, process_of({}, row.track)) && keeps_lane({}, row.track) && keeps_moment(row.time_ns);
   }
 
   // They have no stacks: expressions about frames leave them alone.
@@ -329,7 +385,9 @@ class RowFilter {
   ProfileBuilder into_;
   SharedPlaces places_;
   Transfer transfer_{from_, into_, places_};
-  std::vector<bool> keeps_thread_, keeps_labels_, used_sites_;
+  std::vector<bool> keeps_thread_, used_sites_;
+  std::vector<uint64_t> found_labels_, found_processes_;  // by label set, by process: bit by filter
+  uint64_t group_filters_ = 0;  // those that processes have
   uint64_t from_ns_ = 0, to_ns_ = UINT64_MAX;
   uint64_t samples_gone_ = 0, values_gone_ = 0;
 };
@@ -338,6 +396,13 @@ class RowFilter {
 
 bool Filters::empty() const {
   return !by_frame() && threads.empty() && processes.empty() && !time && labels.empty();
+}
+
+std::optional<PythonFrames> python_frames_from(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kNames = {"mixed", "hide", "only"};
+  const auto found = std::ranges::find(kNames, name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<PythonFrames>(found - kNames.begin());
 }
 
 Result<TimeRange> parse_time_range(std::string_view text) {
@@ -363,6 +428,7 @@ Result<LabelFilter> parse_label(std::string_view text) {
 
 Result<Profile> filtered(const Profile& profile, const Filters& filters) {
   if (filters.focus.size() > kMaxFocus) return fail(fmt::format("more than {} expressions to focus on", kMaxFocus));
+  if (filters.labels.size() > kMaxLabels) return fail(fmt::format("more than {} labels to look for", kMaxLabels));
   return RowFilter(profile, filters).run();
 }
 

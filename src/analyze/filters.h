@@ -25,6 +25,14 @@ struct LabelFilter {
 };
 Result<LabelFilter> parse_label(std::string_view text);  // "key=value"
 
+// Functions of Python programs, which CPython names in the code that it makes for them (python -X perf).
+enum class PythonFrames : uint8_t {
+  kMixed,  // among the interpreter's own, as they were recorded
+  kHide,   // taken out of their stacks
+  kOnly,   // all others are taken out: the time of the interpreter, of libraries and of the kernel is their caller's
+};
+std::optional<PythonFrames> python_frames_from(std::string_view name);  // "mixed"
+
 // pprof's meanings. An expression is looked for in a frame's function, its source file and the path of its binary.
 struct Filters {
   std::vector<Pattern> focus = {};      // keep stacks with a frame that matches; of several, each must be found
@@ -35,9 +43,12 @@ struct Filters {
   std::vector<std::string> processes = {};  // names or process ids: any of them
   std::optional<TimeRange> time = {};
   std::vector<LabelFilter> labels = {};     // all of them
+  PythonFrames python = PythonFrames::kMixed;
 
   bool empty() const;
-  bool by_frame() const { return !focus.empty() || !ignore.empty() || !hide.empty() || show_from.has_value(); }
+  bool by_frame() const {
+    return !focus.empty() || !ignore.empty() || !hide.empty() || show_from.has_value() || python != PythonFrames::kMixed;
+  }
 };
 
 // A filter that the profile has nothing for (times, threads, labels that are not in it) is an error that says what there

@@ -108,6 +108,54 @@ TEST_F(FiltersTest, Hide) {
   EXPECT_EQ(left(p, {.hide = {re("/opt/app")}}), (Sums{{"[unknown]", 1}})) << "stacks of nothing else go";
 }
 
+TEST_F(FiltersTest, GroupsOfProcesses) {
+  const LocationId f = at(1, {line("f")}), g = at(2, {line("g")});
+  const ProcessId boxed = b.add_process(20, "boxed");
+  const ThreadId inside = b.add_thread(boxed, 20, "boxed");
+  b.profile().processes[process.index()].cgroup = b.intern("/system.slice/ssh.service");
+  b.profile().processes[boxed.index()].cgroup = b.intern("/lxc.payload.web/init.scope");
+  sample(0, one, {f});
+  sample(1, inside, {g});
+  b.profile().on_cpu = {{one, kStart, kStart + 1000, 0, false}, {inside, kStart, kStart + 1000, 1, false}};
+  b.profile().off_cpu = {{.thread = inside, .start_ns = kStart + 1000, .end_ns = kStart + 3000, .site = b.stack(std::vector{g})}};
+  const Profile p = b.take();
+  EXPECT_EQ(left(p, {.labels = {{"container", "web"}}}), (Sums{{"g", 2001}}));
+  EXPECT_EQ(left(p, {.labels = {{"cgroup", "/system.slice/ssh.service"}}}), (Sums{{"f", 1}}));
+  EXPECT_EQ(left(p, {.labels = {{"container", "web"}, {"cgroup", "/system.slice/ssh.service"}}}), Sums{});
+  const auto only = filtered(p, {.labels = {{"container", "web"}}});
+  ASSERT_TRUE(only);
+  EXPECT_EQ(only->threads.size(), 1u);
+  EXPECT_EQ(only->on_cpu.size(), 1u);
+  EXPECT_TRUE(only->breaks.empty());
+  EXPECT_EQ(only->text(only->processes[0].cgroup), "/lxc.payload.web/init.scope");
+  EXPECT_EQ(refusal(p, {.labels = {{"pod", "x"}}}), "no label pod; there is: cgroup, container");
+}
+
+TEST_F(FiltersTest, PythonFrames) {
+  const LocationId main = at(1, {line("Py_RunMain")}), eval = at(2, {line("PyEval_Vector"), line("eval")}),
+                   outer = at(3, {line("py::outer:/a.py")}), inner = at(4, {line("py::inner:/a.py")}), leaf = at(5, {line("memcpy")});
+  sample(0, one, {main, eval, outer, eval, inner, eval, leaf});
+  sample(1, one, {main, eval, outer});
+  sample(2, one, {main});
+  sample(3, two, {});
+  sample(4, two, {inner}, StackEnd::kMaxDepth);
+  const Profile p = b.take();
+  EXPECT_EQ(left(p, {.python = PythonFrames::kOnly}),
+            (Sums{{"py::outer:/a.py;py::inner:/a.py", 1}, {"py::outer:/a.py", 1}, {"[truncated];py::inner:/a.py", 1}}));
+  EXPECT_EQ(left(p, {.python = PythonFrames::kHide}),
+            (Sums{{"Py_RunMain;eval;PyEval_Vector;eval;PyEval_Vector;eval;PyEval_Vector;memcpy", 1},
+                  {"Py_RunMain;eval;PyEval_Vector", 1},
+                  {"Py_RunMain", 1},
+                  {"[unknown]", 1}}));
+  EXPECT_EQ(left(p, {.python = PythonFrames::kMixed}).size(), 5u);
+  EXPECT_EQ(left(p, {.hide = {re("inner")}, .python = PythonFrames::kOnly}), (Sums{{"py::outer:/a.py", 2}}));
+}
+
+TEST_F(FiltersTest, OnlyPythonFramesOfAProfileWithoutAny) {
+  EXPECT_TRUE(refusal(example(), {.python = PythonFrames::kOnly}).starts_with("this profile names no Python functions"));
+  EXPECT_EQ(left(example(), {.python = PythonFrames::kHide}), kAll);
+}
+
 TEST_F(FiltersTest, ShowFrom) {
   const Profile p = example();
   EXPECT_EQ(left(p, {.show_from = re("^parse$")}), (Sums{{"parse;next;read", 1}, {"parse", 1}}));

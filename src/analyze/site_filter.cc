@@ -55,6 +55,16 @@ bool SiteFilter::finds(size_t index, LocationId id, uint16_t line) {
   return finds(index, function.name) || finds(index, function.file);
 }
 
+bool SiteFilter::is_hidden(LocationId id, uint16_t line) {
+  for (size_t i = first_hide_; i < first_show_from_; ++i)
+    if (finds(i, id, line)) return true;
+  if (filters_.python == PythonFrames::kMixed) return false;
+  const auto lines = profile_.lines_of(id);
+  const bool is_python = line < lines.size() && lines[line].function.valid() &&
+                         profile::is_python_name(profile_.text(profile_.functions[lines[line].function.index()].name));
+  return is_python == (filters_.python == PythonFrames::kHide);
+}
+
 SiteFilter::Place SiteFilter::look_at(LocationId id) {
   Place place;
   const uint16_t count = frames_of(profile_.locations[id.index()]);
@@ -62,10 +72,10 @@ SiteFilter::Place SiteFilter::look_at(LocationId id) {
     for (size_t i = 0; i < first_ignore_; ++i)
       if (finds(i, id, line)) place.focus |= uint64_t{1} << i;
     for (size_t i = first_ignore_; i < first_hide_ && !place.is_ignored; ++i) place.is_ignored = finds(i, id, line);
-    bool is_hidden = false;
-    for (size_t i = first_hide_; i < first_show_from_ && !is_hidden; ++i) is_hidden = finds(i, id, line);
-    place.has_hidden |= is_hidden;
-    if (is_hidden) continue;
+    if (is_hidden(id, line)) {
+      place.has_hidden = true;
+      continue;
+    }
     place.left.push_back(line);
     if (first_show_from_ < patterns_.size() && finds(first_show_from_, id, line)) place.starts_at = line;
   }
@@ -100,7 +110,8 @@ bool SiteFilter::keeps(CallSiteId site) const {
   }
   auto is_found = [](const Pattern& pattern) { return pattern.found_in(profile::kUnknownFrame); };
   return std::ranges::all_of(filters_.focus, is_found) && std::ranges::none_of(filters_.ignore, is_found) &&
-         std::ranges::none_of(filters_.hide, is_found) && (!filters_.show_from || is_found(*filters_.show_from));
+         std::ranges::none_of(filters_.hide, is_found) && filters_.python != PythonFrames::kOnly &&
+         (!filters_.show_from || is_found(*filters_.show_from));
 }
 
 // The location with the lines that are left; most keep all of them.

@@ -40,6 +40,7 @@ class SiteFilter {
   bool finds(size_t pattern, StringId text);
   bool finds(size_t pattern, profile::LocationId id, uint16_t line);
   const Pattern& pattern(size_t index) const { return *patterns_[index]; }
+  bool is_hidden(profile::LocationId id, uint16_t line);
   bool is_shown(const Place& place, bool is_first_shown) const;
   profile::LocationId variant(profile::LocationId id, bool is_start, profile::ProfileBuilder& into,
                               profile::Transfer& transfer);

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "cli/options.h"
 #include "cli/verb.h"
+#include "object/cgroups.h"
 
 namespace cprof::cli {
 
@@ -18,7 +19,8 @@ void TargetArguments::add_to(CLI::App& app) {
   app.add_option("-t,--tid", tids, "threads")->delimiter(',')->allow_extra_args(false);
   app.add_option("-n,--name", name, "every running process of this name");
   app.add_flag("-a,--all-cpus", all, "the whole machine; so it is when no target is given");
-  app.add_option("--cgroup", cgroup, "every process in this cgroup");
+  app.add_option("--cgroup", cgroup, "every process in this cgroup: a directory, or a path as /proc/PID/cgroup has it");
+  app.add_option("--container", container, "every process in this container, by its id or name");
   app.prefix_command();
   app.footer("[--] CMD ARGS runs a command; its exit status is passed on.");
 }
@@ -40,9 +42,15 @@ std::optional<int> TargetArguments::parse(CLI::App& app, std::vector<std::string
 }
 
 Result<void> TargetArguments::settle() {
-  const int given = !command.empty() + !pids.empty() + !tids.empty() + !name.empty() + all + !cgroup.empty();
-  if (given > 1) return fail("give at most one target: a command, -p PID, -t TID, -n NAME, -a or --cgroup PATH");
+  const int given = !command.empty() + !pids.empty() + !tids.empty() + !name.empty() + all + !cgroup.empty() + !container.empty();
+  if (given > 1) return fail("give at most one target: a command, -p PID, -t TID, -n NAME, -a, --cgroup PATH or --container ID");
   if (given == 0) all = true;
+  return {};
+}
+
+Result<void> TargetArguments::find_cgroup() {
+  if (!cgroup.empty()) cgroup = TRY(object::find_cgroup(cgroup, object::cgroup_roots()));
+  if (!container.empty()) cgroup = TRY(object::find_container(container, object::cgroup_roots()));
   return {};
 }
 
@@ -51,6 +59,7 @@ std::string TargetArguments::text() const {
   if (!pids.empty()) return fmt::format("-p {}", fmt::join(pids, ","));
   if (!tids.empty()) return fmt::format("-t {}", fmt::join(tids, ","));
   if (!name.empty()) return "-n " + name;
+  if (!container.empty()) return "--container " + container;
   return cgroup.empty() ? "-a" : "--cgroup " + cgroup;
 }
 

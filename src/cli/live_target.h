@@ -16,7 +16,7 @@ namespace cprof::cli {
 
 struct TargetArguments {
   std::vector<int32_t> pids, tids;
-  std::string name, cgroup;
+  std::string name, cgroup, container;
   bool all = false;
   std::vector<std::string> command;
 
@@ -25,6 +25,8 @@ struct TargetArguments {
   std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments);
   // No target at all is the whole machine; two are wrong usage.
   Result<void> settle();
+  // A cgroup's directory, and that of a container, which is told by its cgroup from then on.
+  Result<void> find_cgroup();
   std::string text() const;  // "-p 12,13", "the whole machine", "make -j2"
 };
 

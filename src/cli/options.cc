@@ -68,7 +68,8 @@ void OutputArguments::add_to(CLI::App& app, bool with_outputs) {
   }
   app.add_option("--weight", weight, "what a stack counts for")->check(CLI::IsMember({"samples", "wall", "offcpu"}));
   app.add_option("--metric", metric, "which metric, by name; default: the first");
-  app.add_option("--by", by, "root of folded stacks")->check(CLI::IsMember({"process", "thread"}));
+  app.add_option("--by", by, "what folded stacks begin with: the process; it and its thread; its container or control group and it")
+      ->check(CLI::IsMember({"process", "thread", "container", "cgroup"}));
   app.add_option("--folded-style", folded_style, "folded lines: comm;root;leaf or comm-pid;root;leaf")
       ->check(CLI::IsMember({"plain", "extended"}));
 }
@@ -96,7 +97,10 @@ format::WriteOptions OutputArguments::write_options() const {
                    : weight == "offcpu" ? format::Weight::kOffCpu
                                         : format::Weight::kSamples;
   options.metric = metric;
-  options.by = by == "thread" ? format::GroupBy::kThread : format::GroupBy::kProcess;
+  options.by = by == "thread"      ? format::GroupBy::kThread
+               : by == "container" ? format::GroupBy::kContainer
+               : by == "cgroup"    ? format::GroupBy::kCgroup
+                                   : format::GroupBy::kProcess;
   options.folded_style = folded_style == "extended" ? format::FoldedStyle::kExtended : format::FoldedStyle::kPlain;
   return options;
 }
@@ -169,6 +173,7 @@ void FilterArguments::add_to(CLI::App& app) {
   add("--process", processes, "keep processes of this name or id; may be given more than once");
   app.add_option("--time", time, "keep a part of the recording: A..B, seconds from its start; 200ms.. or ..2s");
   add("--label", labels, "keep what has this label: key=value");
+  add_python(app, python);
 }
 
 Result<analyze::Filters> FilterArguments::filters() const {
@@ -181,6 +186,7 @@ Result<analyze::Filters> FilterArguments::filters() const {
   filters.processes = processes;
   if (!time.empty()) filters.time = TRY(analyze::parse_time_range(time));
   for (const std::string& label : labels) filters.labels.push_back(TRY(analyze::parse_label(label)));
+  filters.python = *analyze::python_frames_from(python);
   return filters;
 }
 
@@ -189,6 +195,11 @@ Result<profile::Profile> apply_filters(profile::Profile profile, const analyze::
   profile::Profile left = TRY(analyze::filtered(profile, filters));
   if (is_empty(left) && !is_empty(profile)) return fail(fmt::format("{}: the filters leave nothing", profile.run.source));
   return left;
+}
+
+void add_python(CLI::App& app, std::string& python) {
+  app.add_option("--python", python, "Python functions (python -X perf): among the interpreter's own, without them, or they alone; default mixed")
+      ->check(CLI::IsMember({"mixed", "hide", "only"}));
 }
 
 void add_granularity(CLI::App& app, std::string& granularity, const std::string& description) {

@@ -51,7 +51,7 @@ struct NamingArguments {
 // What to leave out of a profile; docs/filters.md.
 struct FilterArguments {
   std::vector<std::string> focus, ignore, hide, threads, processes, labels;
-  std::string show_from, time;
+  std::string show_from, time, python = "mixed";
 
   void add_to(CLI::App& app);
   // A bad expression, time or label is wrong usage.
@@ -60,6 +60,9 @@ struct FilterArguments {
 
 // Without what the filters leave out. Nothing left is an error.
 Result<profile::Profile> apply_filters(profile::Profile profile, const analyze::Filters& filters);
+
+// --python of all that filter, and of record.
+void add_python(CLI::App& app, std::string& python);
 
 // --granularity of views and of convert.
 void add_granularity(CLI::App& app, std::string& granularity, const std::string& description);

@@ -16,22 +16,16 @@ namespace {
 
 constexpr const char* kDefaultOutput = "profile.cprof";
 
-// What record promises for later versions: each is refused by name, never ignored.
-struct Planned {
-  std::string container;
-};
-
 struct RecordArguments {
   std::vector<int32_t> pids, tids;
-  std::string name, cgroup, cpus, freq, backend = "auto", unwind = "auto", stack_size = "auto", raw_path;
+  std::string name, cgroup, container, cpus, freq, backend = "auto", unwind = "auto", stack_size = "auto", raw_path;
   bool all = false, no_kernel = false, no_inherit = false, no_symbolize = false, off_cpu = false, ignored_g = false, quiet = false, view = false;
-  std::string max_size;
+  std::string max_size, python = "mixed";
   uint64_t period = 0, max_depth = 4096, rotate = 0;
   double duration = 0, delay = 0, window = 0;
   std::vector<std::string> events, command;
   OutputArguments output;
   NamingArguments naming;
-  Planned planned;
 };
 
 void add_target_options(CLI::App& app, RecordArguments& a) {
@@ -39,8 +33,8 @@ void add_target_options(CLI::App& app, RecordArguments& a) {
   app.add_option("-t,--tid", a.tids, "threads to sample")->delimiter(',')->allow_extra_args(false);
   app.add_option("-n,--name", a.name, "every running process of this name");
   app.add_flag("-a,--all-cpus", a.all, "the whole machine");
-  app.add_option("--cgroup", a.cgroup, "every process in this cgroup");
-  app.add_option("--container", a.planned.container, "not supported yet: use --cgroup PATH");
+  app.add_option("--cgroup", a.cgroup, "every process in this cgroup: a directory, or a path as /proc/PID/cgroup has it");
+  app.add_option("--container", a.container, "every process in this container, by its id or name");
   app.add_option("-C,--cpu", a.cpus, "only these CPUs, as in 0-3,5");
 }
 
@@ -67,6 +61,7 @@ void add_sampling_options(CLI::App& app, RecordArguments& a) {
 void add_output_options(CLI::App& app, RecordArguments& a) {
   a.output.add_to(app, true);
   a.naming.add_to(app);
+  add_python(app, a.python);
   app.add_option("--save-raw", a.raw_path, "also write the event stream as perf.data (pipe form), to be unwound again elsewhere");
   app.add_option("--max-size", a.max_size,
                  "stop when the samples and stacks recorded so far take this many bytes of memory, or the raw capture "
@@ -80,15 +75,6 @@ void add_output_options(CLI::App& app, RecordArguments& a) {
                  "NAME.1.EXT, ... and recording goes on; at the end the last ones are written to NAME.EXT");
   app.add_flag("--view", a.view, "open the page with what was recorded");
   app.add_flag("-q,--quiet", a.quiet, "no summary");
-}
-
-Result<void> refuse_planned(const RecordArguments& a) {
-  const std::pair<bool, const char*> planned[] = {
-      {!a.planned.container.empty(), "--container (use --cgroup PATH)"},
-  };
-  for (auto [given, name] : planned)
-    if (given) return fail(fmt::format("{}: not supported yet", name));
-  return {};
 }
 
 // "a,{b,c}" -> "a", "{b,c}"
@@ -156,15 +142,16 @@ Result<void> set_limits(const RecordArguments& a, session::RecordOptions& option
 }
 
 Result<void> set_target(const RecordArguments& a, session::RecordOptions& options) {
-  int given = !a.command.empty() + !a.pids.empty() + !a.tids.empty() + !a.name.empty() + a.all + !a.cgroup.empty();
+  int given = !a.command.empty() + !a.pids.empty() + !a.tids.empty() + !a.name.empty() + a.all + !a.cgroup.empty() + !a.container.empty();
   if (given == 0 && !a.cpus.empty()) options.target.whole_machine = true;
-  else if (given != 1) return fail("give exactly one target: a command, -p PID, -t TID, -n NAME, -a or --cgroup PATH");
+  else if (given != 1) return fail("give exactly one target: a command, -p PID, -t TID, -n NAME, -a, --cgroup PATH or --container ID");
   options.target.command = a.command;
   options.target.pids = a.pids;
   options.target.tids = a.tids;
   options.target.name = a.name;
   options.target.whole_machine |= a.all;
   options.target.cgroup = a.cgroup;
+  options.target.container = a.container;
   return {};
 }
 
@@ -186,6 +173,20 @@ Result<void> check_metric(const RecordArguments& a) {
   return fail(fmt::format("--metric {}: not among the events that are recorded; name it with -e", metric));
 }
 
+// What was recorded is never lost to a filter: where it finds nothing, all is written, and said.
+Result<void> set_python(const RecordArguments& a, session::RecordOptions& options) {
+  if (a.python == "mixed") return {};
+  if (a.no_symbolize) return fail(fmt::format("--python {}: goes by names; leave out --no-symbolize", a.python));
+  analyze::Filters filters;
+  filters.python = *analyze::python_frames_from(a.python);
+  options.before_writing = [filters](profile::Profile& profile) {
+    auto left = analyze::filtered(profile, filters);
+    if (left) profile = std::move(*left);
+    else profile.diagnostics.add("recorded_unfiltered", Severity::kNotice, "everything was written: " + left.error().message);
+  };
+  return {};
+}
+
 // The first that can be opened again.
 const session::Output* readable_output(const std::vector<session::Output>& outputs) {
   const auto found = std::ranges::find_if(outputs, [](const session::Output& o) { return o.path != "-" && o.format->read; });
@@ -194,13 +195,13 @@ const session::Output* readable_output(const std::vector<session::Output>& outpu
 
 Result<session::RecordOptions> to_session(RecordArguments& a) {
   session::RecordOptions options;
-  TRY(refuse_planned(a));
   TRY(set_target(a, options));
   TRY(set_rate(a, options));
   TRY(set_stack_size(a, options));
   TRY(set_limits(a, options));
   TRY(check_metric(a));
   TRY(check_off_cpu(a));
+  TRY(set_python(a, options));
   if (a.duration < 0 || a.delay < 0) return fail("--duration and --delay take seconds, not less than 0");
   if (a.duration > 0) options.duration_s = a.duration;
   if (a.max_depth == 0) return fail("--max-depth: at least 1");

@@ -44,9 +44,16 @@ bool same(const Comm& a, const Comm& b) {
 bool same(const Fork& a, const Fork& b) {
   return std::tuple(a.time_ns, a.child, a.parent) == std::tuple(b.time_ns, b.child, b.parent);
 }
+bool same(const Cgroup& a, const Cgroup& b) {
+  return std::tuple(a.time_ns, a.task, a.path) == std::tuple(b.time_ns, b.task, b.path);
+}
+bool same(const KernelSymbol& a, const KernelSymbol& b) {
+  auto key = [](const KernelSymbol& s) { return std::tuple(s.time_ns, s.start, s.length, s.name, s.is_removed); };
+  return key(a) == key(b);
+}
 bool same(const Exit& a, const Exit& b) { return a.time_ns == b.time_ns && a.task == b.task; }
 bool same(const SwitchOut& a, const SwitchOut& b) {
-  auto key = [](const SwitchOut& s) { return std::tuple(s.time_ns, s.task, s.cpu, s.preempted, s.stack_id); };
+  auto key = [](const SwitchOut& s) { return std::tuple(s.time_ns, s.task, s.cpu, s.preempted, s.stack_id, s.uninterruptible); };
   return key(a) == key(b);
 }
 bool same(const SwitchIn& a, const SwitchIn& b) {

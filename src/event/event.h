@@ -49,6 +49,7 @@ struct SessionInfo {
   uint32_t cpus_online = 0;
   uint64_t start_ns = 0;               // CLOCK_MONOTONIC
   uint64_t start_realtime_ns = 0;      // CLOCK_REALTIME at start_ns
+  bool is_other_clock = false;         // a file's times are not CLOCK_MONOTONIC: they compare with each other only
   bool has_switches = false;           // SwitchOut/SwitchIn records are complete, so on-CPU time is exact
   bool has_off_cpu = false;            // waits are wanted: with their stacks where the source could take them
   uint64_t stacks_repeat_ns = 0;       // not 0: a StackDef that is still used comes again within this time
@@ -169,6 +170,22 @@ struct Fork {
   Task child = {}, parent = {};  // same pid: a new thread
 };
 
+// Where a process lies among the control groups, by which containers are told. A child is where its parent is.
+struct Cgroup {
+  uint64_t time_ns = 0;
+  Task task = {};              // its pid counts
+  std::string_view path = {};  // "/system.slice/docker-4f1e...scope"
+};
+
+// Code of the kernel that came, or went, while it ran: a BPF program, for instance.
+struct KernelSymbol {
+  uint64_t time_ns = 0;
+  uint64_t start = 0;
+  uint32_t length = 0;
+  std::string_view name = {};  // "bpf_prog_6deef7357e7b4530_sd_fw"
+  bool is_removed = false;
+};
+
 struct Exit {
   uint64_t time_ns = 0;
   Task task = {};
@@ -180,6 +197,7 @@ struct SwitchOut {
   uint32_t cpu = 0;
   bool preempted = false;  // still runnable
   uint64_t stack_id = 0;   // where it left the CPU, when the source walked that; else a sample of context-switches tells
+  bool uninterruptible = false;  // it waits in a way that no signal ends, as far as the source tells
 };
 
 struct SwitchIn {
@@ -212,7 +230,8 @@ struct Throttle {
   bool on = false;
 };
 
-using Event = std::variant<Sample, StackMemory, Mmap, Comm, Fork, Exit, SwitchOut, SwitchIn, Lost, Throttle, StackDef, Count, Wakeup>;
+using Event = std::variant<Sample, StackMemory, Mmap, Comm, Fork, Exit, SwitchOut, SwitchIn, Lost, Throttle, StackDef, Count, Wakeup, Cgroup,
+                           KernelSymbol>;
 
 uint64_t time_of(const Event& event);
 

@@ -137,6 +137,7 @@ Event read_switch(Body& body) {
   SwitchOut out{.time_ns = id.time_ns, .task = id.task, .cpu = id.cpu,
                 .preempted = (body.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0};
   if (has_more) out.stack_id = body.reader.u64();
+  if (body.reader.remaining() != 0) out.uninterruptible = body.reader.u64() & kUninterruptible;
   return out;
 }
 
@@ -162,6 +163,15 @@ Event read_throttling(Body& body, bool on) {
 }
 Event read_throttle(Body& body) { return read_throttling(body, true); }
 Event read_unthrottle(Body& body) { return read_throttling(body, false); }
+
+Event read_kernel_symbol(Body& body) {
+  ByteReader& r = body.reader;
+  KernelSymbol symbol{.time_ns = body.id.time_ns, .start = r.u64(), .length = r.u32()};
+  r.skip(2);  // of which kind
+  symbol.is_removed = r.u16() & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+  symbol.name = r.cstring();
+  return symbol;
+}
 
 Event read_stack_memory(Body& body) {
   StackMemory memory{.time_ns = body.id.time_ns, .task = body.id.task, .address = body.reader.u64()};
@@ -195,6 +205,10 @@ Event read_wakeup(Body& body) {
   return Wakeup{.time_ns = body.id.time_ns, .task = body.id.task, .waker = read_task(body.reader)};
 }
 
+Event read_cgroup(Body& body) {
+  return Cgroup{.time_ns = body.id.time_ns, .task = body.id.task, .path = body.reader.cstring()};
+}
+
 struct OwnRow {
   uint64_t tag;
   Event (*read)(Body&);
@@ -202,7 +216,8 @@ struct OwnRow {
 constexpr OwnRow kOwnRecords[] = {{kStackMemoryTag, read_stack_memory},
                                   {kStackDefTag, read_stack_def},
                                   {kCountTag, read_count},
-                                  {kWakeupTag, read_wakeup}};
+                                  {kWakeupTag, read_wakeup},
+                                  {kCgroupTag, read_cgroup}};
 
 Event read_own(Body& body) {
   const uint64_t tag = body.reader.u64();
@@ -232,6 +247,7 @@ constexpr auto kTypes = [] {
   rows[PERF_RECORD_LOST_SAMPLES].read = read_lost_samples;
   rows[PERF_RECORD_SWITCH].read = read_switch;
   rows[PERF_RECORD_SWITCH_CPU_WIDE].read = read_switch_cpu_wide;
+  rows[PERF_RECORD_KSYMBOL].read = read_kernel_symbol;
   return rows;
 }();
 

@@ -29,6 +29,8 @@ inline constexpr uint64_t kEndTag = own_tag(3);          // then u64 end_ns
 inline constexpr uint64_t kStackDefTag = own_tag(4);     // then u64 id, u64 end, u64 kernel count, u64 user count, words, trailer
 inline constexpr uint64_t kCountTag = own_tag(5);        // then u64 metric, samples, weight, stack id, in kernel, trailer
 inline constexpr uint64_t kWakeupTag = own_tag(6);       // then the waker's pid and tid, trailer
+inline constexpr uint64_t kCgroupTag = own_tag(7);       // then the path with its 0, pad to 8, trailer
+inline constexpr uint64_t kUninterruptible = 1;          // in the word that may follow a switch-out's stack id
 bool is_event_tag(uint64_t tag);                         // whether the decoder makes an event of such a record
 
 inline constexpr size_t kMaxRecordBytes = 65528;            // header.size is 16 bits and a multiple of 8

@@ -137,6 +137,16 @@ struct Encoder {
     return finish(w, {m.task, m.time_ns, id, 0});
   }
 
+  Result<void> operator()(const KernelSymbol& s) {
+    Writer w(out, PERF_RECORD_KSYMBOL, PERF_RECORD_MISC_KERNEL);
+    w.put(s.start);
+    w.put(s.length);
+    w.put(uint16_t{PERF_RECORD_KSYMBOL_TYPE_BPF});
+    w.put(static_cast<uint16_t>(s.is_removed ? PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER : 0));
+    w.put_text(s.name);
+    return finish(w, {{}, s.time_ns, id, 0});
+  }
+
   Result<void> operator()(const Comm& c) {
     Writer w(out, PERF_RECORD_COMM, c.exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
     w.put(c.task);
@@ -159,7 +169,8 @@ struct Encoder {
   Result<void> operator()(const SwitchOut& s) {
     Writer w(out, PERF_RECORD_SWITCH,
              PERF_RECORD_MISC_SWITCH_OUT | (s.preempted ? PERF_RECORD_MISC_SWITCH_OUT_PREEMPT : 0));
-    if (s.stack_id) w.put(s.stack_id);
+    if (s.stack_id || s.uninterruptible) w.put(s.stack_id);
+    if (s.uninterruptible) w.put(kUninterruptible);
     return finish(w, {s.task, s.time_ns, id, s.cpu});
   }
   Result<void> operator()(const SwitchIn& s) {
@@ -208,6 +219,13 @@ struct Encoder {
     w.put(kWakeupTag);
     w.put(u.waker);
     return finish(w, {u.task, u.time_ns, id, 0});
+  }
+
+  Result<void> operator()(const Cgroup& c) {
+    Writer w(out, kOwnRecord, kUser);
+    w.put(kCgroupTag);
+    w.put_text(c.path);
+    return finish(w, {c.task, c.time_ns, id, 0});
   }
 };
 

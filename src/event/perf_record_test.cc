@@ -351,7 +351,7 @@ class EventMaker {
       case 4: return Fork{.time_ns = random_(), .child = task(), .parent = task()};
       case 5: return Exit{.time_ns = random_(), .task = task()};
       case 6: return SwitchOut{.time_ns = random_(), .task = task(), .cpu = small(), .preempted = flip(),
-                               .stack_id = flip() ? random_() : 0};
+                               .stack_id = flip() ? random_() : 0, .uninterruptible = flip()};
       case 7: return flip() ? SwitchIn{.time_ns = random_(), .task = task(), .cpu = small()}
                             : SwitchIn{.time_ns = random_(), .task = task(), .cpu = small(), .woken_ns = random_(), .waker = task()};
       case 8: return Lost{.time_ns = random_(), .cpu = small(), .kind = flip() ? LostKind::kRecords : LostKind::kSamples,
@@ -360,7 +360,9 @@ class EventMaker {
       case 10: return stack_def();
       case 11: return Count{.time_ns = random_(), .task = task(), .metric = small(), .samples = random_(), .weight = random_(),
                             .stack_id = random_(), .in_kernel = flip()};
-      default: return Wakeup{.time_ns = random_(), .task = task(), .waker = task()};
+      case 12: return Wakeup{.time_ns = random_(), .task = task(), .waker = task()};
+      case 13: return Cgroup{.time_ns = random_(), .task = task(), .path = text_};
+      default: return KernelSymbol{.time_ns = random_(), .start = random_(), .length = small(), .name = text_, .is_removed = flip()};
     }
   }
 

@@ -19,7 +19,7 @@ namespace cprof::format {
 
 enum class Weight : uint8_t { kSamples, kWall, kOffCpu };
 enum class FoldedStyle : uint8_t { kPlain, kExtended };
-enum class GroupBy : uint8_t { kProcess, kThread };
+enum class GroupBy : uint8_t { kProcess, kThread, kContainer, kCgroup };
 
 struct WriteOptions {
   Weight weight = Weight::kSamples;

@@ -22,7 +22,7 @@ FrameKind kind_of_region(std::string_view path) {
   if (path.starts_with("[JIT") || path == "[jit]") return FrameKind::kJit;
   if (path == "[interpreted]") return FrameKind::kInterpreted;
   if (path == profile::kUnknownFrame) return FrameKind::kUnknown;
-  if (path.starts_with("[kernel") || path.starts_with("[guest.kernel")) return FrameKind::kKernel;
+  if (path.starts_with("[kernel") || path.starts_with("[guest.kernel") || path.starts_with("[bpf_")) return FrameKind::kKernel;
   std::string_view inside = path.substr(1, path.size() - 2);
   if (inside.empty() || !std::ranges::all_of(inside, is_module_letter)) return FrameKind::kUser;
   return std::ranges::find(kUserRegions, inside) == kUserRegions.end() ? FrameKind::kKernel : FrameKind::kUser;

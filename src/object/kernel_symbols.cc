@@ -19,6 +19,8 @@ constexpr size_t kUsualNamesBytes = 4 << 20, kUsualEntries = 160 << 10;
 constexpr uint64_t kMaxReach = 64 << 10;  // of a symbol that none of its kind follows
 constexpr size_t kMaxNameBytes = std::numeric_limits<uint16_t>::max();
 constexpr size_t kMaxModules = std::numeric_limits<uint16_t>::max();
+constexpr size_t kMaxGenerated = 1 << 20;
+constexpr std::string_view kGeneratedModule = "bpf";
 constexpr size_t kMaxAllNamesBytes = std::numeric_limits<uint32_t>::max() - kMaxNameBytes;
 
 struct Line {
@@ -69,6 +71,7 @@ struct KernelSymbols::Parser {
   void add(const Line& line) {
     any_line = true;
     if (line.address == 0 || !is_code(line.type)) return;
+    if (line.module == kGeneratedModule) return add_generated(line);
     auto module = module_index(line.module);
     if (!module || symbols.names_.size() > kMaxAllNamesBytes) {
       ++symbols.malformed_;
@@ -77,6 +80,11 @@ struct KernelSymbols::Parser {
     symbols.entries_.push_back({line.address, static_cast<uint32_t>(symbols.names_.size()),
                                 static_cast<uint16_t>(line.name.size()), *module});
     symbols.names_.insert(symbols.names_.end(), line.name.begin(), line.name.end());
+  }
+
+  void add_generated(const Line& line) {
+    if (symbols.generated_.size() < kMaxGenerated) symbols.generated_.push_back({line.address, 0, std::string(line.name)});
+    else ++symbols.malformed_;
   }
 
   void add_line(std::string_view text) {
@@ -109,6 +117,7 @@ struct KernelSymbols::Parser {
   KernelSymbols finish() {
     symbols.hidden_ = any_line && !any_address;
     symbols.sort_and_join_aliases();
+    symbols.sort_generated();
     return std::move(symbols);
   }
 
@@ -176,6 +185,16 @@ void KernelSymbols::sort_and_join_aliases() {
       entries_[kept - 1] = entry;
   }
   entries_.resize(kept);
+}
+
+void KernelSymbols::sort_generated() {
+  std::ranges::sort(generated_, {}, &GeneratedSymbol::start);
+  const auto same = std::ranges::unique(generated_, {}, &GeneratedSymbol::start);
+  generated_.erase(same.begin(), same.end());
+  for (size_t i = 0; i < generated_.size(); ++i) {
+    const uint64_t reach = generated_[i].start + std::min(kMaxReach, ~generated_[i].start);
+    generated_[i].end = i + 1 < generated_.size() ? std::min(reach, generated_[i + 1].start) : reach;
+  }
 }
 
 uint32_t KernelSymbols::search(uint64_t address) const {

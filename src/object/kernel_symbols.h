@@ -18,10 +18,15 @@ struct KernelSymbol {
   uint64_t start = 0;
 };
 
-// Code that the kernel generated, BPF programs above all: they come and go, so a list read at another time names the wrong
-// one. Behind the kernel's own text nothing else is without a module.
-inline bool is_generated(const KernelSymbol& symbol) { return symbol.module == "bpf" || symbol.name == "_etext"; }
+// Code that the kernel generated, BPF programs above all: behind the kernel's own text nothing else is without a module.
+inline bool is_generated(const KernelSymbol& symbol) { return symbol.name == "_etext"; }
 inline constexpr std::string_view kGeneratedCode = "[bpf]";
+
+// One of the module "bpf": these come and go, so it is known of the moment only when the list was read.
+struct GeneratedSymbol {
+  uint64_t start = 0, end = 0;  // end: of what may be its code, as only starts are told
+  std::string name;
+};
 
 class KernelSymbols {
  public:
@@ -36,6 +41,8 @@ class KernelSymbols {
   // The nearest symbol at or below, unless the address is more than 64 KiB into a symbol that nothing of the same module
   // (or of the core kernel) follows: what lies between modules belongs to none of them.
   std::optional<KernelSymbol> find(uint64_t address) const;
+  // By start; find() never answers with one of them.
+  const std::vector<GeneratedSymbol>& generated() const { return generated_; }
 
  private:
   struct Entry {
@@ -54,12 +61,14 @@ class KernelSymbols {
 
   std::string_view name_of(const Entry& entry) const { return {names_.data() + entry.name_offset, entry.name_length}; }
   void sort_and_join_aliases();
+  void sort_generated();
   bool is_better_alias(const Entry& candidate, const Entry& than) const;
   uint32_t search(uint64_t address) const;
 
   std::vector<char> names_;
   std::vector<std::string> modules_{""};
   std::vector<Entry> entries_;
+  std::vector<GeneratedSymbol> generated_;
   mutable std::array<CacheSlot, kCacheSlots> cache_;
   size_t malformed_ = 0;
   bool hidden_ = false;

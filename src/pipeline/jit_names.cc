@@ -7,6 +7,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "object/process_files.h"
 
@@ -16,14 +17,23 @@ namespace {
 constexpr size_t kMaxPerfMapBytes = 512u << 20;
 constexpr size_t kMostOpenFiles = 256;  // the others are opened when they are read
 
+// Nobody removes such files: one that was last written before the process began is that of another, which had its number.
+bool is_older_than(const Fd& file, const object::ProcessStatus& process) {
+  constexpr int64_t kToleranceNs = 1'000'000'000;  // of clock ticks, and of clocks that are set
+  struct stat st{};
+  if (fstat(file.get(), &st) != 0) return true;
+  const auto boot_ns = static_cast<int64_t>(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME));
+  const int64_t written_ns = int64_t{st.st_mtim.tv_sec} * static_cast<int64_t>(kSecondNs) + st.st_mtim.tv_nsec;
+  return written_ns + kToleranceNs < boot_ns + static_cast<int64_t>(process.start_time_ns);
+}
+
 // Inside first: a file of that name outside may be another process's.
 Fd open_perf_map(int32_t pid) {
-  int32_t pid_inside = pid;
-  if (auto status = object::read_status(pid, pid); status && status->pid_in_namespace) pid_inside = status->pid_in_namespace;
-  auto inside = object::open_in_root(pid, fmt::format("/tmp/perf-{}.map", pid_inside));
-  if (inside) return std::move(*inside);
-  auto outside = object::open_in_directory_root("/", fmt::format("/tmp/perf-{}.map", pid));
-  return outside ? std::move(*outside) : Fd();
+  const auto status = object::read_status(pid, pid);
+  auto usable = [&](Result<Fd> file) { return file && !(status && is_older_than(*file, *status)) ? std::move(*file) : Fd(); };
+  const int32_t pid_inside = status && status->pid_in_namespace ? status->pid_in_namespace : pid;
+  if (Fd inside = usable(object::open_in_root(pid, fmt::format("/tmp/perf-{}.map", pid_inside)))) return inside;
+  return usable(object::open_in_directory_root("/", fmt::format("/tmp/perf-{}.map", pid)));
 }
 
 // The file that the process maps and no other.
@@ -77,8 +87,13 @@ void JitNames::note_dump(int32_t pid, const Dump& dump) {
   known.dump = std::make_unique<symbolize::JitDump>([fd](uint64_t offset, std::span<std::byte> into) { return read_some(fd, offset, into); });
 }
 
-void JitNames::read_grown(int32_t pid, Known& known) {
-  if (known.dump && !known.is_dump_broken) known.is_dump_broken = !known.dump->read_until(size_of(known.dump_file));
+// Cheap: what was read before is not read again.
+void JitNames::read_grown_dump(Known& known) {
+  if (std::exchange(known.dump_round, round_) == round_ || !known.dump || known.is_dump_broken) return;
+  known.is_dump_broken = !known.dump->read_until(size_of(known.dump_file));
+}
+
+void JitNames::read_grown_map(int32_t pid, Known& known) {
   Fd opened_now;
   if (!known.map_file) opened_now = open_perf_map(pid);
   const Fd& file = known.map_file ? known.map_file : opened_now;
@@ -91,20 +106,28 @@ void JitNames::read_grown(int32_t pid, Known& known) {
 }
 
 // The dump knows more: lines, and code that was moved.
-std::optional<JitNames::Name> JitNames::find_in(Known& known, uint64_t address) {
+std::optional<JitNames::Name> JitNames::find_in(Known& known, uint64_t address, uint64_t time_ns) {
   if (known.dump)
-    if (const auto entry = known.dump->find(address)) return Name{entry->name, entry->file, entry->line, entry->start, true};
+    if (const auto entry = known.dump->find(address, time_ns))
+      return Name{entry->name, entry->file, entry->line, entry->start, true, entry->code};
   if (!known.map) return std::nullopt;
   const auto entry = known.map->find(address);
   return entry ? std::optional(Name{entry->name, {}, 0, entry->start, false}) : std::nullopt;
 }
 
-std::optional<JitNames::Name> JitNames::find(int32_t pid, uint64_t address) {
+std::optional<JitNames::Name> JitNames::find(int32_t pid, uint64_t address, uint64_t time_ns) {
   Known& known = processes_[pid];
-  const auto found = find_in(known, address);
-  if (found || std::exchange(known.round, round_) == round_) return found;
-  read_grown(pid, known);
-  return find_in(known, address);
+  read_grown_dump(known);
+  const auto found = find_in(known, address, time_ns);
+  if (found || std::exchange(known.map_round, round_) == round_) return found;
+  read_grown_map(pid, known);
+  return find_in(known, address, time_ns);
+}
+
+bool JitNames::changes(int32_t pid, uint64_t address) {
+  Known& known = processes_[pid];
+  read_grown_dump(known);
+  return known.dump && known.dump->changes(address);
 }
 
 }  // namespace cprof::pipeline

@@ -38,20 +38,25 @@ class JitNames {
     uint32_t line = 0;
     uint64_t start = 0;
     bool is_from_dump = false;
+    uint32_t code = 0;  // in a dump: tells it from other code that lay there
   };
-  std::optional<Name> find(int32_t pid, uint64_t address);  // views live until the next call for the same process
+  // As it is now, or was at a time. Views live until the next call for the same process.
+  std::optional<Name> find(int32_t pid, uint64_t address, uint64_t time_ns = symbolize::JitDump::kLast);
+  // Whether the name depends on the time.
+  bool changes(int32_t pid, uint64_t address);
 
  private:
   struct Known {
     Fd map_file, dump_file;
     std::unique_ptr<symbolize::PerfMap> map;    // null: none
     std::unique_ptr<symbolize::JitDump> dump;   // null: none
-    uint64_t map_bytes = 0, round = 0;
+    uint64_t map_bytes = 0, dump_round = 0, map_round = 0;
     uint32_t codes = 0;
     bool is_dump_broken = false;
   };
-  void read_grown(int32_t pid, Known& known);
-  static std::optional<Name> find_in(Known& known, uint64_t address);
+  void read_grown_dump(Known& known);
+  void read_grown_map(int32_t pid, Known& known);
+  static std::optional<Name> find_in(Known& known, uint64_t address, uint64_t time_ns);
 
   std::map<int32_t, Known> processes_;
   uint64_t round_ = 1;

@@ -1,6 +1,7 @@
 #include "pipeline/jit_names.h"
 
 #include <fmt/format.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,6 +58,17 @@ TEST(JitNames, AFileThatIsGoneWasKeptOpen) {
   }
   ASSERT_TRUE(maps.find(pid, 0x2000).has_value());
   EXPECT_EQ(maps.find(pid, 0x1000)->name, "first");
+}
+
+TEST(JitNames, TheMapOfAnEarlierProcessIsNotUsed) {
+  const OwnPerfMap file;
+  file.append("1000 20 stale\n");
+  const timespec long_ago[2] = {{.tv_sec = 1'000'000'000, .tv_nsec = 0}, {.tv_sec = 1'000'000'000, .tv_nsec = 0}};
+  const std::string path = fmt::format("/tmp/perf-{}.map", getpid());
+  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), long_ago, 0), 0);
+  EXPECT_FALSE(JitNames().find(getpid(), 0x1000).has_value());
+  file.append("2000 20 fresh\n");
+  EXPECT_TRUE(JitNames().find(getpid(), 0x2000).has_value());
 }
 
 TEST(JitNames, APipeInItsPlaceIsNoMap) {

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "pipeline/generated_code.h"
+
 namespace cprof::pipeline {
 namespace {
 
@@ -29,8 +31,10 @@ void note_foreign_kernel(Diagnostics& diagnostics) {
        "the recording is from another kernel or boot; --kallsyms FILE names a copy of its /proc/kallsyms");
 }
 
-std::optional<KernelName> kernel_name(const object::KernelSymbols& symbols, uint64_t address) {
-  auto symbol = symbols.find(address);
+std::optional<KernelName> kernel_name(const object::KernelSymbols* symbols, uint64_t address, std::string_view mapping) {
+  if (const std::string_view name = generated_name(mapping); !name.empty()) return KernelName{name, 0};
+  if (mapping == object::kGeneratedCode) return KernelName{object::kGeneratedCode, 0};
+  auto symbol = symbols ? symbols->find(address) : std::nullopt;
   if (!symbol) return std::nullopt;
   if (object::is_generated(*symbol)) return KernelName{object::kGeneratedCode, 0};
   return KernelName{symbol->name, symbol->start};

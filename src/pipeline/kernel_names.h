@@ -19,6 +19,7 @@ struct KernelName {
   std::string_view name;
   uint64_t start = 0;  // 0: not known
 };
-std::optional<KernelName> kernel_name(const object::KernelSymbols& symbols, uint64_t address);
+// mapping: the path of what the address lies in. symbols may be null.
+std::optional<KernelName> kernel_name(const object::KernelSymbols* symbols, uint64_t address, std::string_view mapping);
 
 }  // namespace cprof::pipeline

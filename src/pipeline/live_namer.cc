@@ -6,6 +6,7 @@
 
 #include "object/process_files.h"
 #include "pipeline/file_names.h"
+#include "pipeline/generated_code.h"
 #include "pipeline/kernel_names.h"
 
 namespace cprof::pipeline {
@@ -153,21 +154,26 @@ const LiveNamer::Named* LiveNamer::find_kernel(uint64_t address) {
   if (!kernel_symbols_) return nullptr;
   auto [it, is_new] = kernel_.try_emplace(address);
   if (is_new)
-    if (auto found = kernel_name(*kernel_symbols_, address)) it->second = one_line(found->name, found->start);
+    if (auto found = kernel_name(&*kernel_symbols_, address, {})) it->second = one_line(found->name, found->start);
   return &it->second;
 }
 
 // Null: it has no name, for now.
 const LiveNamer::Named* LiveNamer::find(const Profile& profile, const profile::Location& location, int32_t pid) {
   const uint64_t address = location.call_file_address();
-  if (location.kind == FrameKind::kKernel) return find_kernel(address);
+  const std::string_view path = location.mapping.valid() ? profile.text(profile.mappings[location.mapping.index()].path) : std::string_view();
+  if (location.kind == FrameKind::kKernel && !is_generated_path(path)) return find_kernel(address);
+  if (location.kind == FrameKind::kKernel) {
+    made_ = one_line(kernel_name(nullptr, address, path)->name, location.function_start);
+    return &made_;
+  }
   if (location.kind == FrameKind::kJit) {
     const auto entry = jit_names_.find(pid, address);
     if (!entry) return nullptr;
-    jit_ = one_line(demangler_.demangle(entry->name), entry->start);
-    jit_.lines[0].file = texts_.intern(entry->file);
-    jit_.lines[0].line = entry->line;
-    return &jit_;
+    made_ = one_line(demangler_.demangle(entry->name), entry->start);
+    made_.lines[0].file = texts_.intern(entry->file);
+    made_.lines[0].line = entry->line;
+    return &made_;
   }
   if (location.kind != FrameKind::kUser || !location.mapping.valid()) return nullptr;
   File& file = file_of(profile, profile.mappings[location.mapping.index()]);

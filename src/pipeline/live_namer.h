@@ -61,7 +61,7 @@ class LiveNamer {
   bool are_kernel_symbols_tried_ = false;
   std::unordered_map<uint64_t, Named> kernel_;   // by address
   JitNames jit_names_;
-  Named jit_;
+  Named made_;  // the last that find() made up
   Diagnostics ignored_;  // the same misses come with every round
 };
 

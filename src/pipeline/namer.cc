@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "pipeline/code_by_time.h"
 #include "pipeline/file_names.h"
 #include "pipeline/kernel_names.h"
 
@@ -29,7 +30,7 @@ void Namer::name_all() {
       if (is_new) by_file.emplace_back(origin.file, std::vector<profile::LocationId>());
       by_file[it->second].second.push_back(id);
     }
-    if (origin.kind == CodeKind::kKernel && interner_.kernel_symbols()) name_kernel(id, *interner_.kernel_symbols());
+    if (origin.kind == CodeKind::kKernel) name_kernel(id);
     if (origin.kind == CodeKind::kJit) name_jit(id);
     if (origin.kind == CodeKind::kUnmapped)
       count_miss(diagnostics_, symbolize::Miss::kNoMapping);
@@ -38,6 +39,8 @@ void Namer::name_all() {
     std::ranges::sort(locations, {}, [&](auto id) { return builder_.profile().locations[id.index()].file_address; });
     name_file(*file, locations);
   }
+  if (!changing_.empty())
+    place_by_time(builder_, changing_, [this](profile::LocationId id, uint64_t time_ns) { return jit_location_at(id, time_ns); });
 }
 
 void Namer::name_file(ModuleFile& file, std::span<const profile::LocationId> locations) {
@@ -107,24 +110,54 @@ void Namer::set_name(profile::LocationId id, std::string_view name, uint64_t fun
   builder_.set_lines(id, {&line, 1});
 }
 
-void Namer::name_kernel(profile::LocationId id, const object::KernelSymbols& symbols) {
-  const profile::Location& location = builder_.profile().locations[id.index()];
-  if (auto found = kernel_name(symbols, location.call_file_address())) set_name(id, found->name, found->start);
+void Namer::name_kernel(profile::LocationId id) {
+  const profile::Profile& profile = builder_.profile();
+  const profile::Location& location = profile.locations[id.index()];
+  const std::string path(profile.text(profile.mappings[location.mapping.index()].path));
+  if (auto found = kernel_name(interner_.kernel_symbols(), location.call_file_address(), path))
+    set_name(id, found->name, found->start ? found->start : location.function_start);
 }
 
 void Namer::name_jit(profile::LocationId id) {
   const profile::Location& location = builder_.profile().locations[id.index()];
-  int32_t pid = interner_.origin(id).pid;
-  auto entry = modules_.surroundings().same_machine ? interner_.jit_names().find(pid, location.call_file_address()) : std::nullopt;
-  if (!entry) {
-    diagnostics_.add("unnamed_jit", Severity::kNotice,
-                     "frames without a name in generated code: start the program with its perf-map option "
-                     "(node --perf-basic-prof or --perf-prof, python -X perf, java with a perf-map agent)");
-    return;
-  }
-  const std::string source = entry->is_from_dump ? fmt::format("jit-{}.dump", pid) : fmt::format("/tmp/perf-{}.map", pid);
-  builder_.profile().mappings[location.mapping.index()].path = builder_.intern(source);
-  set_name(id, demangler_.demangle(entry->name), entry->start, entry->file, entry->line);
+  const int32_t pid = interner_.origin(id).pid;
+  const Surroundings& here = modules_.surroundings();
+  if (!here.same_machine) return note_unnamed_jit();
+  const uint64_t address = location.call_file_address();
+  if (here.same_clock && interner_.jit_names().changes(pid, address)) changing_.push_back(id);
+  const auto entry = interner_.jit_names().find(pid, address);
+  if (entry) return set_jit_name(id, pid, *entry);
+  if (changing_.empty() || changing_.back() != id) note_unnamed_jit();
+}
+
+void Namer::note_unnamed_jit() {
+  diagnostics_.add("unnamed_jit", Severity::kNotice,
+                   "frames without a name in generated code: start the program with its perf-map option "
+                   "(node --perf-basic-prof or --perf-prof, python -X perf, java with a perf-map agent)");
+}
+
+void Namer::set_jit_name(profile::LocationId id, int32_t pid, const JitNames::Name& name) {
+  const std::string source = name.is_from_dump ? fmt::format("jit-{}.dump", pid) : fmt::format("/tmp/perf-{}.map", pid);
+  builder_.profile().mappings[builder_.profile().locations[id.index()].mapping.index()].path = builder_.intern(source);
+  set_name(id, demangler_.demangle(name.name), name.start, name.file, name.line);
+}
+
+// A row for each code that lay there before the last.
+profile::LocationId Namer::jit_location_at(profile::LocationId id, uint64_t time_ns) {
+  constexpr uint32_t kNothing = 0xffffffff, kOfMap = 0xfffffffe;
+  auto code_of = [](const std::optional<JitNames::Name>& name) { return !name ? kNothing : name->is_from_dump ? name->code : kOfMap; };
+  const profile::Location location = builder_.profile().locations[id.index()];
+  const int32_t pid = interner_.origin(id).pid;
+  JitNames& names = interner_.jit_names();
+  const uint32_t last = code_of(names.find(pid, location.call_file_address()));
+  const auto then = names.find(pid, location.call_file_address(), time_ns);
+  auto [it, is_new] = earlier_.try_emplace({id.value, code_of(then)}, id);
+  if (!is_new) return it->second;
+  if (!then) note_unnamed_jit();
+  if (code_of(then) == last) return id;
+  it->second = builder_.add_location(location, {});
+  if (then) set_jit_name(it->second, pid, *then);
+  return it->second;
 }
 
 }  // namespace cprof::pipeline

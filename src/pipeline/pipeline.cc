@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "object/cgroups.h"
 #include "pipeline/counts.h"
 #include "pipeline/modules.h"
 #include "pipeline/namer.h"
@@ -27,6 +28,7 @@ class ProcLiveAccess : public LiveAccess {
   size_t read_memory(int32_t pid, uint64_t address, std::span<std::byte> into) override {
     return object::read_process_memory(pid, address, into).value_or(0);
   }
+  Result<std::string> read_cgroup(int32_t pid) override { return object::read_cgroup(pid); }
 };
 
 struct ThreadState {
@@ -47,8 +49,11 @@ struct Pipeline::Impl {
   SwitchedThread switched(const event::Task& task, uint64_t time_ns);
   void on_switch_stack(const event::Sample& sample);
   profile::ThreadId row_of(space::Thread& thread, ThreadState& state);
+  void learn_cgroup(space::Process& process, uint64_t time_ns);
   Result<void> forward(const event::Event& event);
   Result<void> journal_what_was_asked(const event::Sample& sample);
+  Result<void> journal_cgroup();
+  Result<void> journal_kernel_symbols(uint64_t time_ns);
   Result<void> journal_mappings();
   Result<void> journal_mapping(event::Mmap mmap);
   bool knows_metric(uint32_t metric);
@@ -78,6 +83,8 @@ struct Pipeline::Impl {
   void on(const event::StackDef& def);
   void on(const event::Count& count);
   void on(const event::Wakeup& wakeup) { switches.on_wakeup(wakeup); }
+  void on(const event::Cgroup& cgroup) { tracker.apply(cgroup); }
+  void on(const event::KernelSymbol& symbol) { interner.apply(symbol); }
 
   Options options;
   profile::ProfileBuilder builder;
@@ -94,6 +101,8 @@ struct Pipeline::Impl {
   StackDefs stack_defs;
   StackCache defined_stack;
   KnownStack last_stack;
+  std::optional<event::Cgroup> learned_cgroup;  // during the event that is being handled
+  std::string learned_path;                     // which it views
   Counts counted;
   StackCounts counts;
   uint64_t delivered_until = 0, next_forgetting_ns = 0, stacks_repeat_ns = 0, stacks_forgotten_ns = 0, renumberings = 0;
@@ -145,11 +154,27 @@ Result<void> Pipeline::on_event(const event::Event& event) {
 }
 
 Result<void> Pipeline::Impl::forward(const event::Event& event) {
+  TRY(journal_cgroup());
+  TRY(journal_kernel_symbols(event::time_of(event)));
   if (!options.journal) return {};
   if (const auto* sample = std::get_if<event::Sample>(&event)) TRY(journal_what_was_asked(*sample));
   if (std::holds_alternative<event::StackDef>(event)) TRY(journal_mappings());
   if (const auto* mmap = std::get_if<event::Mmap>(&event)) return journal_mapping(*mmap);
   return options.journal->on_event(event);
+}
+
+Result<void> Pipeline::Impl::journal_cgroup() {
+  const auto learned = std::exchange(learned_cgroup, std::nullopt);
+  return learned && options.journal ? options.journal->on_event(*learned) : Result<void>();
+}
+
+Result<void> Pipeline::Impl::journal_kernel_symbols(uint64_t time_ns) {
+  for (event::KernelSymbol symbol : interner.learned_symbols()) {
+    symbol.time_ns = time_ns;
+    if (options.journal) TRY(options.journal->on_event(symbol));
+  }
+  interner.forget_learned();
+  return {};
 }
 
 Result<void> Pipeline::Impl::journal_mappings() {
@@ -167,8 +192,9 @@ Result<void> Pipeline::Impl::journal_mapping(event::Mmap mmap) {
 Result<void> Pipeline::Impl::journal_what_was_asked(const event::Sample& sample) {
   if (sample.stack_id || sample.repeats_stack) return {};
   TRY(journal_mappings());
-  for (const SnapshotMemory::Piece& piece : stacks->live_pieces())
-    TRY(options.journal->on_event(event::StackMemory{sample.time_ns, sample.task, piece.address, piece.bytes}));
+  for (const auto pieces : {stacks->live_code(), stacks->live_pieces()})
+    for (const SnapshotMemory::Piece& piece : pieces)
+      TRY(options.journal->on_event(event::StackMemory{sample.time_ns, sample.task, piece.address, piece.bytes}));
   return {};
 }
 
@@ -184,6 +210,7 @@ SwitchedThread Pipeline::Impl::switched(const event::Task& task, uint64_t time_n
   if (task.tid <= 0) return {};
   space::Thread& thread = tracker.thread(task, time_ns);
   if (thread.end_ns) return {};  // it leaves its CPU for the last time
+  learn_cgroup(*thread.process, time_ns);
   return {task.tid, row_of(thread, threads[&thread]), std::max(thread.start_ns, builder.profile().run.start_ns)};
 }
 
@@ -195,6 +222,19 @@ profile::ThreadId Pipeline::Impl::row_of(space::Thread& thread, ThreadState& sta
   state.row = builder.add_thread(it->second, thread.tid, thread.name, thread.start_ns);
   rows.emplace_back(&thread, state.row);
   return state.row;
+}
+
+// Once a process and program, when it is first met. Of one that is gone by then its parent tells, which is in the same group
+// but for whoever starts containers.
+void Pipeline::Impl::learn_cgroup(space::Process& process, uint64_t time_ns) {
+  if (process.is_cgroup_known || !options.live) return;
+  process.is_cgroup_known = true;
+  auto path = options.live->read_cgroup(process.access_tid);
+  if (!path && process.cgroup.empty() && process.parent_pid) path = options.live->read_cgroup(process.parent_pid);
+  if (!path || *path == process.cgroup) return;
+  learned_path = std::move(*path);
+  learned_cgroup = event::Cgroup{time_ns, {process.pid, process.pid}, learned_path};
+  tracker.apply(*learned_cgroup);
 }
 
 bool Pipeline::Impl::knows_metric(uint32_t metric) {
@@ -222,6 +262,7 @@ void Pipeline::Impl::on(const event::Sample& sample) {
   ThreadState& state = threads[&thread];
   counts.samples++;
   KnownStack stack = last_stack = stack_of(sample, *thread.process, state.stack);
+  learn_cgroup(*thread.process, sample.time_ns);
   profile::Sample row;
   row.time_ns = sample.time_ns;
   row.weight = static_cast<int64_t>(sample.period);
@@ -238,6 +279,7 @@ void Pipeline::Impl::on(const event::Sample& sample) {
 void Pipeline::Impl::on(const event::StackDef& def) {
   space::Process& process = tracker.process(def.task.pid, def.time_ns);
   UserStack user = stacks->read_walked(def, process);
+  learn_cgroup(process, def.time_ns);
   stack_defs.define(process, def.id, {interner.intern(process, defined_stack, user.frames, def.kernel_chain), user.end}, def.time_ns);
 }
 
@@ -254,6 +296,7 @@ space::Thread& Pipeline::Impl::counted_thread(const event::Count& count) {
 
 void Pipeline::Impl::on(const event::Count& count) {
   space::Thread& thread = counted_thread(count);
+  learn_cgroup(*thread.process, count.time_ns);
   if (!knows_metric(count.metric)) return;
   counts.samples += count.samples;
   KnownStack stack = count.stack_id ? stack_defs.find(*thread.process, count.stack_id) : KnownStack{};
@@ -348,6 +391,7 @@ void Pipeline::Impl::finish_rows() {
     if (it == process_rows.end()) continue;
     profile::Process& row = profile.processes[it->second.index()];
     row.name = builder.intern(process->name);
+    row.cgroup = builder.intern(process->cgroup);
     row.end_ns = process->end_ns;
   }
 }

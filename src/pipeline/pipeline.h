@@ -24,6 +24,7 @@ class LiveAccess {
   virtual ~LiveAccess() = default;
   virtual Result<std::vector<object::MapsEntry>> read_maps(int32_t pid) = 0;
   virtual size_t read_memory(int32_t pid, uint64_t address, std::span<std::byte> into) = 0;
+  virtual Result<std::string> read_cgroup(int32_t pid) = 0;
 };
 std::unique_ptr<LiveAccess> make_live_access();
 

@@ -178,7 +178,14 @@ class FakeLive : public LiveAccess {
     return std::vector{entry};
   }
   size_t read_memory(int32_t, uint64_t, std::span<std::byte>) override { return 0; }
+  Result<std::string> read_cgroup(int32_t pid) override {
+    asked_for_cgroup.push_back(pid);
+    const auto found = cgroups.find(pid);
+    return found == cgroups.end() ? Result<std::string>(fail("gone")) : found->second;
+  }
   int asked = 0;
+  std::map<int32_t, std::string> cgroups;
+  std::vector<int32_t> asked_for_cgroup;
 };
 
 class Recorder : public event::EventSink {
@@ -186,11 +193,43 @@ class Recorder : public event::EventSink {
   Result<void> begin(const event::SessionInfo&) override { return {}; }
   Result<void> on_event(const event::Event& event) override {
     order.push_back(event.index());
+    if (const auto* cgroup = std::get_if<event::Cgroup>(&event)) cgroups.emplace_back(cgroup->task.pid, cgroup->path);
     return {};
   }
   Result<void> finish(uint64_t) override { return {}; }
   std::vector<size_t> order;
+  std::vector<std::pair<int32_t, std::string>> cgroups;
 };
+
+TEST(Pipeline, ProcessesAreToldTheirCgroupsOnceAndWhenTheyExecute) {
+  FakeLive live;
+  Recorder journal;
+  Options options;
+  options.live = &live;
+  options.journal = &journal;
+  live.cgroups = {{7, "/a"}};
+  Recording run(options);
+  run.add(mmap_of(7, 0x50000, "//anon"));
+  run.sample(7, 10, {0x50010}).sample(7, 11, {0x50010});
+  run.add(event::Fork{12, {8, 8}, {7, 7}}).sample(8, 13, {0x50010});   // gone by now: where its parent is
+  live.cgroups[7] = "/docker/b";
+  run.add(event::Comm{14, {7, 7}, "b", true}).add(mmap_of(7, 0x50000, "//anon")).sample(7, 15, {0x50010});
+  run.add(event::Fork{16, {9, 9}, {4, 4}}).sample(9, 17, {0x50010});   // nobody knows
+  auto p = run.finish();
+  std::map<int32_t, std::string_view> found;
+  for (const auto& process : p.processes) found[process.pid] = p.text(process.cgroup);
+  EXPECT_EQ(found, (std::map<int32_t, std::string_view>{{7, "/docker/b"}, {8, "/a"}, {9, ""}}));
+  EXPECT_EQ(journal.cgroups, (std::vector<std::pair<int32_t, std::string>>{{7, "/a"}, {7, "/docker/b"}}));
+  EXPECT_EQ(live.asked_for_cgroup, (std::vector<int32_t>{7, 8, 7, 9, 4}));
+}
+
+TEST(Pipeline, CgroupsOfARecordingAreInheritedToo) {
+  Recording run;
+  run.add(event::Cgroup{5, {7, 7}, "/a"}).add(event::Fork{6, {8, 8}, {7, 7}}).add(event::Cgroup{7, {7, 7}, "/b"});
+  auto p = run.sample(8, 8, {0x10}).sample(7, 9, {0x10}).finish();
+  EXPECT_EQ(p.text(p.processes[0].cgroup), "/a");
+  EXPECT_EQ(p.text(p.processes[1].cgroup), "/b");
+}
 
 // Each has a perf map of its own, so the same address may have two names.
 TEST(Pipeline, GeneratedCodeOfTwoProcessesIsNeverTheSame) {

@@ -75,7 +75,7 @@ class ProfileNamer {
   void take(uint32_t row, const symbolize::Symbolized& found, std::string_view path);
   profile::FunctionId function(const profile::Function& function);
   void set_lines(Location& location, std::span<const symbolize::SourceLine> lines);
-  void name_kernel(const Rows& rows, const object::KernelSymbols& symbols);
+  void name_kernel(const Rows& rows, const object::KernelSymbols* symbols);
   std::optional<object::KernelSymbols> kernel_symbols();
 
   Profile& profile_;
@@ -100,7 +100,7 @@ std::optional<object::KernelSymbols> ProfileNamer::run() {
     if (!by_mapping[mapping].empty()) name_mapping(mapping, by_mapping[mapping]);
   if (kernel.empty()) return std::nullopt;
   auto symbols = kernel_symbols();
-  if (symbols) name_kernel(kernel, *symbols);
+  name_kernel(kernel, symbols ? &*symbols : nullptr);
   return symbols;
 }
 
@@ -210,12 +210,14 @@ std::optional<object::KernelSymbols> ProfileNamer::kernel_symbols() {
   return std::nullopt;
 }
 
-void ProfileNamer::name_kernel(const Rows& rows, const object::KernelSymbols& symbols) {
+void ProfileNamer::name_kernel(const Rows& rows, const object::KernelSymbols* symbols) {
   for (uint32_t row : rows) {
     Location& location = profile_.locations[row];
-    auto found = kernel_name(symbols, location.call_address());
+    const bool is_mapped = location.mapping.valid();
+    const std::string path(is_mapped ? profile_.text(profile_.mappings[location.mapping.index()].path) : std::string_view());
+    auto found = kernel_name(symbols, location.call_address(), path);
     if (!found) continue;
-    location.function_start = found->start;
+    if (found->start) location.function_start = found->start;
     symbolize::SourceLine line;
     line.name = found->name;
     set_lines(location, {&line, 1});

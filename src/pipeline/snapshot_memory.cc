@@ -39,6 +39,11 @@ bool SnapshotMemory::read_piece(uint64_t address, uint64_t& value) const {
   return false;
 }
 
+std::optional<uint64_t> SnapshotMemory::given_word(uint64_t address) const {
+  uint64_t value = 0;
+  return read_piece(address, value) ? std::optional(value) : std::nullopt;
+}
+
 unwind::Memory::Read SnapshotMemory::read_u64(uint64_t address, uint64_t& value) {
   uint64_t offset = address - sp_;
   if (offset < stack_.size() && stack_.size() - offset >= 8) {

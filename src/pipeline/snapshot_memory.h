@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,8 @@ class SnapshotMemory : public unwind::Memory {
   void reset(uint64_t sp, std::span<const std::byte> stack, bool is_full, LiveReader live);
   void add_piece(uint64_t address, std::span<const std::byte> bytes);
   Read read_u64(uint64_t address, uint64_t& value) override;
+  // Of a piece, code for instance: no read of the stack.
+  std::optional<uint64_t> given_word(uint64_t address) const;
 
   // Whether the walk came close to the end of a full snapshot: the next one may be cut.
   bool nearly_cut() const { return is_full_ && highest_ >= stack_.size() / 4 * 3; }

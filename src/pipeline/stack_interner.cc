@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "pipeline/kernel_names.h"
 #include "profile/frame_name.h"
 
@@ -28,9 +29,9 @@ StackInterner::StackInterner(profile::ProfileBuilder& builder, Modules& modules,
 
 profile::CallSiteId StackInterner::intern(const space::Process& process, StackCache& cache,
                                           std::span<const unwind::Frame> user, std::span<const uint64_t> kernel) {
-  if (cache.process_serial != process.serial || cache.map_version != process.maps.version()) {
-    cache = {process.serial, process.maps.version(), {}, {}};
-  }
+  if (cache.process_serial != process.serial || cache.map_version != process.maps.version() ||
+      cache.generated_version != generated_version_)
+    cache = {process.serial, process.maps.version(), generated_version_, {}, {}};
   new_keys_.clear();
   for (size_t i = user.size(); i-- > 0;) new_keys_.push_back(key_of(user[i].pc, user[i].is_return_address));
   for (size_t i = kernel.size(); i-- > 0;) new_keys_.push_back(key_of(kernel[i], i != 0));
@@ -106,8 +107,45 @@ profile::LocationId StackInterner::make_kernel_location(uint64_t address, bool i
   location.address = location.file_address = address;
   location.function_start = symbol ? symbol->start : 0;
   location.is_return_address = is_return;
-  location.mapping = kernel_mapping(address, symbol ? symbol->module : std::string_view());
+  const bool is_sure = symbol && !object::is_generated(*symbol);
+  if (GeneratedCode::Code* code = generated_code(address - (is_return ? 1 : 0), is_sure)) {
+    location.function_start = code->start;
+    location.mapping = generated_mapping(*code);
+    return add(location, {nullptr, 0, CodeKind::kKernel});
+  }
+  location.mapping = kernel_mapping(address, symbol && !is_sure ? "bpf" : symbol ? symbol->module : std::string_view());
   return add(location, {nullptr, 0, CodeKind::kKernel});
+}
+
+// Where kallsyms has no symbol, the kernel may have made code since it was read.
+GeneratedCode::Code* StackInterner::generated_code(uint64_t address, bool is_known_otherwise) {
+  constexpr uint64_t kReadAgainNs = 250'000'000;
+  GeneratedCode::Code* code = generated_.find(address);
+  if (code || is_known_otherwise || !options_.live || !kernel_symbols_) return code;
+  const uint64_t now = monotonic_ns();
+  if (now - generated_read_ns_ < kReadAgainNs) return nullptr;
+  generated_read_ns_ = now;
+  auto symbols = object::KernelSymbols::load(options_.kallsyms_path);
+  if (symbols) generated_.add(symbols->generated());
+  return generated_.find(address);
+}
+
+profile::MappingId StackInterner::generated_mapping(GeneratedCode::Code& code) {
+  auto [it, is_new] = mappings_.try_emplace(fmt::format("[{}\n{}", code.name, code.serial));
+  if (is_new) {
+    // Never shared: what was there before has another name.
+    builder_.profile().mappings.push_back({.path = builder_.intern(path_of_generated(code.name)), .start = code.start, .end = code.end});
+    it->second = profile::MappingId(builder_.profile().mappings.size() - 1);
+  }
+  if (!std::exchange(code.is_told, true))
+    learned_.push_back({.start = code.start, .length = static_cast<uint32_t>(code.end - code.start), .name = code.name});
+  return it->second;
+}
+
+void StackInterner::apply(const event::KernelSymbol& symbol) {
+  if (!generated_.apply(symbol)) return;
+  kernel_locations_ = {};
+  generated_version_++;
 }
 
 profile::LocationId StackInterner::add(const profile::Location& location, const LocationOrigin& origin) {
@@ -142,7 +180,8 @@ profile::MappingId StackInterner::file_mapping(const MappedModule& module) {
 
 // Files that name generated code, while they can be reached.
 void StackInterner::note_jit_code(const space::Process& process) {
-  if (!options_.live || !jit_names_.note_code(process.pid)) return;
+  const bool is_reachable = options_.live || modules_.surroundings().same_machine;
+  if (!is_reachable || !jit_names_.note_code(process.pid)) return;
   for (const auto& [start, mapping] : process.maps.all()) {
     const std::string_view name = profile::base_name(mapping->path);
     if (mapping->kind == space::MappingKind::kFile && name.starts_with("jit-") && name.ends_with(".dump"))
@@ -195,6 +234,9 @@ void StackInterner::load_kernel_symbols(uint64_t an_address) {
   if (!loaded) return;
   if (!options_.kallsyms_given && !is_this_boots_kernel(*loaded, an_address)) return note_foreign_kernel(diagnostics_);
   kernel_symbols_ = std::move(*loaded);
+  if (!options_.live) return;
+  generated_.add(kernel_symbols_->generated());
+  generated_read_ns_ = monotonic_ns();
 }
 
 }  // namespace cprof::pipeline

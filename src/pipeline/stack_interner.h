@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "object/kernel_symbols.h"
+#include "pipeline/generated_code.h"
 #include "pipeline/jit_names.h"
 #include "pipeline/modules.h"
 #include "pipeline/pipeline.h"
@@ -31,7 +32,7 @@ struct LocationOrigin {
 // The last stack of a thread, root first.
 struct StackCache {
   uint32_t process_serial = ~0u;
-  uint64_t map_version = 0;
+  uint64_t map_version = 0, generated_version = 0;
   std::vector<uint64_t> keys;
   std::vector<profile::CallSiteId> sites;
 };
@@ -52,6 +53,11 @@ class StackInterner {
 
   const LocationOrigin& origin(profile::LocationId id) const { return origins_[id.index()]; }
   JitNames& jit_names() { return jit_names_; }
+  // The kernel made code, or let go of it. Its addresses may mean something else from now on.
+  void apply(const event::KernelSymbol& symbol);
+  // What the last stacks needed of such code that no event has told; without times. For the journal.
+  std::span<const event::KernelSymbol> learned_symbols() const { return learned_; }
+  void forget_learned() { learned_.clear(); }
   bool has_kernel_locations() const { return has_kernel_locations_; }
   // Once a kernel frame was interned; null: none that fit.
   const object::KernelSymbols* kernel_symbols() const { return kernel_symbols_ ? &*kernel_symbols_ : nullptr; }
@@ -73,6 +79,8 @@ class StackInterner {
   void load_kernel_symbols(uint64_t an_address);
   bool is_this_boots_kernel(const object::KernelSymbols& symbols, uint64_t an_address) const;
   profile::MappingId kernel_mapping(uint64_t address, std::string_view module);
+  GeneratedCode::Code* generated_code(uint64_t address, bool is_known_otherwise);
+  profile::MappingId generated_mapping(GeneratedCode::Code& code);
 
   profile::ProfileBuilder& builder_;
   Modules& modules_;
@@ -85,6 +93,9 @@ class StackInterner {
   std::vector<LocationOrigin> origins_;
   std::unordered_map<uint32_t, ProcessLocations> processes_;
   profile::PairIndex kernel_locations_;
+  GeneratedCode generated_;
+  uint64_t generated_version_ = 0, generated_read_ns_ = 0;
+  std::vector<event::KernelSymbol> learned_;
   bool has_kernel_locations_ = false;
   std::unordered_map<std::string, profile::MappingId> mappings_;
   std::vector<uint64_t> new_keys_;

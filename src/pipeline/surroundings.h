@@ -9,6 +9,7 @@ namespace cprof::pipeline {
 struct Surroundings {
   bool same_machine = true;  // /proc/PID, inodes and /tmp are those of the recording
   bool same_kernel = true;   // so are the kernel's symbols and the vdso
+  bool same_clock = true;    // its times are those that programs write down: CLOCK_MONOTONIC
 };
 
 Surroundings surroundings_of(const event::SessionInfo& info);

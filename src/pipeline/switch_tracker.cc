@@ -52,6 +52,7 @@ void SwitchTracker::on_out(const SwitchedThread& thread, const event::SwitchOut&
   state.since_ns = out.time_ns;
   state.cpu = out.cpu;
   state.is_runnable = out.preempted;
+  state.is_uninterruptible = out.uninterruptible;
   state.had_stack_source = true;
   state.stack = stack ? stack : state.next_stack;
   state.next_stack.reset();
@@ -136,7 +137,7 @@ void SwitchTracker::end_wait(State& state, uint64_t end_ns, bool is_open) {
     return;
   }
   profile::OffCpuInterval off{.thread = state.row, .start_ns = begin_of(state, end_ns), .end_ns = end_ns, .cpu = state.cpu,
-                              .is_open = is_open};
+                              .is_open = is_open, .is_uninterruptible = state.is_uninterruptible};
   set_stack(state, off);
   if (state.is_runnable) off.woken_ns = off.start_ns;
   else if (state.woken.time_ns) off.woken_ns = std::clamp(state.woken.time_ns, off.start_ns, end_ns);

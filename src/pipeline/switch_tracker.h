@@ -72,6 +72,7 @@ class SwitchTracker {
     // Of the wait that goes on.
     bool is_runnable = false;  // it never waited: preempted, or not yet run
     bool had_stack_source = false;
+    bool is_uninterruptible = false;
     std::optional<WaitStack> stack = {};
     // Of its last waits, where stacks are thinned: of a preemption, of any other.
     std::optional<WaitStack> last_preempted = {}, last_waiting = {};

@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "pipeline/call_check.h"
 
 namespace cprof::pipeline {
 namespace {
 
-constexpr size_t kMaxPendingPieces = 256;  // a sample follows its pieces, of which there are 16 at most
+constexpr size_t kMaxPendingPieces = 1 << 16, kMaxPendingBytes = 16 << 20;  // a sample follows its pieces
 constexpr uint64_t kNullPage = 64 * 1024;
 constexpr uint64_t kRescanIntervalNs = 100'000'000;
+constexpr uint64_t kCodeWordsNs = 1'000'000'000;
+constexpr size_t kMostCodeWords = 1 << 16, kMostCodeProcesses = 256;
 
 // PERF_REG_X86_* in perf's numbering -> DWARF's. Flags and segment registers are of no use to unwinding.
 constexpr std::array<int8_t, 24> kX86PerfToDwarf = {0,  3,  2,  1,  4,  5,  6,  7,  16, -1, -1, -1,
@@ -75,6 +78,15 @@ class UserStackReader::Provider : public unwind::ModuleProvider {
     const MappedModule& module = reader_.modules_.of(process_, *mapping);
     return module.file && module.file->elf && pipeline::follows_call(*module.file->elf, pc - module.bias, reader_.arch_);
   }
+  std::optional<uint64_t> code_at(uint64_t pc) override {
+    const space::MappingPtr* mapping = process_.maps.find(pc);
+    if (!mapping) return std::nullopt;
+    const MappedModule& module = reader_.modules_.of(process_, *mapping);
+    if (!module.file) return reader_.generated_code_at(process_, pc, time_ns_);
+    std::array<std::byte, 8> bytes;
+    if (!module.file->elf || !module.file->elf->read_at_svma(pc - module.bias, bytes)) return std::nullopt;
+    return std::bit_cast<uint64_t>(bytes);
+  }
   uint64_t process_key() const override { return process_.serial + uint64_t{1}; }
   uint64_t generation() const override { return process_.maps.version() + 1; }
 
@@ -93,6 +105,7 @@ void UserStackReader::begin_read(space::Process& process, int32_t access_tid) {
   learned_.clear();
   learned_entries_.clear();
   learned_originals_.clear();
+  live_code_.clear();
   process.access_tid = access_tid;
   memory_.reset(0, {}, false, nullptr);
 }
@@ -136,9 +149,12 @@ UserStack UserStackReader::from_snapshot(const event::Sample& sample, space::Pro
       return options_.live->read_memory(tid, address, into);
     };
   memory_.reset(registers.value[sp], snapshot.stack, snapshot.is_full, std::move(live));
-  for (auto& [task, piece] : pending_)
-    if (task == sample.task) memory_.add_piece(piece.address, piece.bytes);
-  std::erase_if(pending_, [&](const auto& entry) { return entry.first == sample.task; });
+  std::erase_if(pending_, [&](const auto& entry) {
+    if (entry.first != sample.task) return false;
+    memory_.add_piece(entry.second.address, entry.second.bytes);
+    pending_bytes_ -= entry.second.bytes.size();
+    return true;
+  });
 
   if (process.maps.empty()) refresh_maps(process, registers.value[pc], sample.time_ns);
   Provider provider(*this, process, sample.time_ns);
@@ -203,9 +219,11 @@ UserStack UserStackReader::from_chain(std::span<const uint64_t> chain, space::Pr
 }
 
 void UserStackReader::add_memory(const event::StackMemory& memory) {
-  if (pending_.size() == kMaxPendingPieces) {
+  pending_bytes_ += memory.bytes.size();
+  while (!pending_.empty() && (pending_.size() >= kMaxPendingPieces || pending_bytes_ > kMaxPendingBytes)) {
     diagnostics_.add("stack_memory_unclaimed", Severity::kNotice, "pieces of stack memory in the recording whose sample never came");
-    pending_.erase(pending_.begin());
+    pending_bytes_ -= pending_.front().second.bytes.size();
+    pending_.pop_front();
   }
   pending_.push_back({memory.task, {memory.address, {memory.bytes.begin(), memory.bytes.end()}}});
 }
@@ -226,6 +244,20 @@ void UserStackReader::refresh_maps(space::Process& process, uint64_t pc, uint64_
     learned_.push_back(mmap);
     tracker_.apply(mmap);
   }
+}
+
+// Asked of the live process, or of the recording that holds what a live one answered.
+std::optional<uint64_t> UserStackReader::generated_code_at(const space::Process& process, uint64_t pc, uint64_t time_ns) {
+  if (code_words_.size() > kMostCodeProcesses) code_words_.clear();
+  CodeWords& known = code_words_[process.serial];
+  if (time_ns - known.read_ns >= kCodeWordsNs || known.by_pc.size() > kMostCodeWords) known = {time_ns, {}};
+  auto [it, is_new] = known.by_pc.try_emplace(pc);
+  if (!is_new) return it->second;
+  std::array<std::byte, 8> bytes;
+  if (!options_.live) return it->second = memory_.given_word(pc);
+  if (options_.live->read_memory(process.access_tid, pc, bytes) != bytes.size()) return std::nullopt;
+  live_code_.push_back({pc, {bytes.begin(), bytes.end()}});
+  return it->second = std::bit_cast<uint64_t>(bytes);
 }
 
 // Text that a program copied onto other pages at its old place (huge pages) keeps its file's names: when the bytes around

@@ -2,7 +2,10 @@
 // Refreshes a process's mappings from /proc when they are known to be incomplete (live only).
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "event/event.h"
@@ -39,6 +42,7 @@ class UserStackReader {
   bool used_live_memory() const { return !memory_.live_pieces().empty(); }
   // What the last read() asked of the live process, for the journal.
   std::span<const SnapshotMemory::Piece> live_pieces() const { return memory_.live_pieces(); }
+  std::span<const SnapshotMemory::Piece> live_code() const { return live_code_; }  // likewise
   std::span<const event::Mmap> learned_mappings() const { return learned_; }
 
  private:
@@ -50,6 +54,7 @@ class UserStackReader {
   void append_walked(const event::StackDef& def, space::Process& process);
   const space::MappingPtr* code_at(space::Process& process, uint64_t pc, uint64_t time_ns);
   void refresh_maps(space::Process& process, uint64_t pc, uint64_t time_ns);
+  std::optional<uint64_t> generated_code_at(const space::Process& process, uint64_t pc, uint64_t time_ns);
   bool restore_copied_text(space::Process& process, const space::MappingPtr& mapping, uint64_t pc, uint64_t time_ns);
   profile::StackEnd end_of(const unwind::Stack& stack, const event::Sample& sample, const space::Process& process) const;
   void drop_implausible_frames(UserStack& stack, space::Process& process);
@@ -62,10 +67,18 @@ class UserStackReader {
   unwind::SnapshotUnwinder unwinder_;
   SnapshotMemory memory_;
   std::vector<unwind::Frame> chain_frames_;
-  std::vector<std::pair<event::Task, SnapshotMemory::Piece>> pending_;
+  std::deque<std::pair<event::Task, SnapshotMemory::Piece>> pending_;
+  size_t pending_bytes_ = 0;
   std::vector<event::Mmap> learned_;
   std::vector<object::MapsEntry> learned_entries_;    // own the paths of learned_
   std::vector<space::MappingPtr> learned_originals_;  // likewise
+  // Words of generated code, which may be replaced: they are believed for a while.
+  struct CodeWords {
+    uint64_t read_ns = 0;
+    std::unordered_map<uint64_t, std::optional<uint64_t>> by_pc;
+  };
+  std::unordered_map<uint32_t, CodeWords> code_words_;  // by the process's serial
+  std::vector<SnapshotMemory::Piece> live_code_;
   uint64_t lost_ns_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pipeline/generated_code.h"
 #include "timeline/wait_class.h"
 
 namespace cprof::pipeline {
@@ -49,8 +50,9 @@ class Classifier {
     for (; site.valid(); site = profile_.sites[site.index()].parent) {
       const profile::Location& location = profile_.locations[profile_.sites[site.index()].location.index()];
       if (location.kind != profile::FrameKind::kKernel) break;
-      const auto symbol = symbols_->find(location.address - (location.is_return_address ? 1 : 0));
-      if (symbol) names_.push_back(symbol->name);
+      const bool is_generated = location.mapping.valid() && is_generated_path(profile_.text(profile_.mappings[location.mapping.index()].path));
+      const auto symbol = symbols_->find(location.call_address());
+      if (symbol && !is_generated) names_.push_back(symbol->name);
     }
     if (names_.empty()) return std::nullopt;
     std::ranges::reverse(names_);

@@ -45,4 +45,11 @@ bool is_stand_in(std::string_view name) {
   return !digits.empty() && std::ranges::all_of(digits, [](char c) { return hex_digit(c) >= 0; });
 }
 
+bool is_python_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "py::";
+  if (!name.starts_with(kPrefix)) return false;
+  const size_t colon = name.find(':', kPrefix.size());
+  return colon != name.npos && colon > kPrefix.size() && colon + 1 < name.size() && name[colon + 1] != ':';
+}
+
 }  // namespace cprof::profile

@@ -22,4 +22,8 @@ std::string stand_in_name(const Profile& profile, const Location& location);
 // Whether a name is of those shapes: it says where the code is, not what it is.
 bool is_stand_in(std::string_view name);
 
+// Whether a name is one that CPython gives to the code of a Python function: "py::Class.method:/path/file.py". Names of C++
+// functions in a namespace py are not taken for one.
+bool is_python_name(std::string_view name);
+
 }  // namespace cprof::profile

@@ -32,6 +32,15 @@ TEST(FrameName, OnlyStandInsAreTakenForStandIns) {
     EXPECT_FALSE(is_stand_in(name)) << name;
 }
 
+TEST(FrameName, NamesOfPythonFunctions) {
+  for (const char* name : {"py::f:/srv/app.py", "py::Pool.<locals>.run:<string>", "py::<module>:<frozen importlib._bootstrap>",
+                           "py::f:C:odd.py"})
+    EXPECT_TRUE(is_python_name(name)) << name;
+  for (const char* name : {"py::init::execute", "py::f(std::string)", "py::f()", "py::f", "py::", "py:::x", "py::f:", "py:f:x", "f", "",
+                           "std::py::f:x"})
+    EXPECT_FALSE(is_python_name(name)) << name;
+}
+
 TEST(FrameName, BaseNames) {
   EXPECT_EQ(base_name("/usr/lib/libx.so.1"), "libx.so.1");
   EXPECT_EQ(base_name("[vdso]"), "[vdso]");

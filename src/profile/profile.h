@@ -30,9 +30,10 @@ enum class FrameKind : uint8_t { kUser, kKernel, kJit, kInterpreted, kUnknown };
 
 struct Process {
   int32_t pid = 0;
-  StringId name = kNoText;  // comm of the main thread, the last one set
-  uint64_t start_ns = 0;    // first seen
-  uint64_t end_ns = 0;      // 0: still alive at the end
+  StringId name = kNoText;    // comm of the main thread, the last one set
+  StringId cgroup = kNoText;  // its control group, which tells its container (base/container_name.h); "" unknown
+  uint64_t start_ns = 0;      // first seen
+  uint64_t end_ns = 0;        // 0: still alive at the end
 };
 
 struct Thread {
@@ -43,8 +44,7 @@ struct Thread {
   uint64_t end_ns = 0;  // 0: still alive at the end
 };
 
-// A file (or JIT region, or the kernel) mapped into processes. One row per distinct (path, build-id, start,
-// file_offset).
+// A file (or JIT region, or the kernel) mapped into processes. One row per distinct (path, build-id, start, file_offset).
 struct Mapping {
   StringId path = kNoText;      // "/usr/lib/libc.so.6", "[vdso]", "[kernel]", "[nfs]", "//anon"
   StringId build_id = kNoText;  // lower-case hex, "" when unknown
@@ -73,8 +73,7 @@ struct Location {
   MappingId mapping{};
   uint64_t address = 0;       // avma as first seen (pprof's Location.address); unique per mapping for pc-less frames
   uint64_t file_address = 0;  // svma: the address in the ELF file's own terms; equals address when there is no file
-  uint64_t function_start =
-      0;                    // svma where the function (or its unwind range) begins; 0 unknown. Identity when unnamed
+  uint64_t function_start = 0;  // svma where the function (or its unwind range) begins; 0 unknown. Identity when unnamed
   uint32_t first_line = 0;  // index into lines
   uint16_t line_count = 0;
   FrameKind kind = FrameKind::kUser;
@@ -187,6 +186,7 @@ struct OffCpuInterval {
   bool is_borrowed = false;  // stacks were thinned: this one is of an earlier switch of the thread
   bool is_guessed = false;   // no kernel stack of its own told the class
   bool is_open = false;      // cut by the end of the run or of the thread
+  bool is_uninterruptible = false;  // no signal would have ended the wait; false, too, where the source does not tell
 
   uint64_t runnable_ns() const { return woken_ns == 0 ? end_ns : woken_ns; }  // when the second part begins
   uint64_t duration_ns() const { return end_ns - start_ns; }

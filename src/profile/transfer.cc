@@ -100,6 +100,7 @@ ProcessId Transfer::process(ProcessId id) {
   const Process& row = from_.processes[id.index()];
   known = into_.add_process(row.pid, from_.text(row.name), row.start_ns == 0 ? 0 : time(row.start_ns));
   into_.profile().processes[known.index()].end_ns = row.end_ns == 0 ? 0 : time(row.end_ns);
+  into_.profile().processes[known.index()].cgroup = text(row.cgroup);
   return known;
 }
 

@@ -47,6 +47,7 @@ class Checker {
   void check_names() {
     each("processes", p_.processes, [&](const Process& r) {
       text("name", r.name);
+      text("cgroup", r.cgroup);
       require(r.end_ns == 0 || r.end_ns >= r.start_ns, "ends before it starts");
     });
     each("threads", p_.threads, [&](const Thread& r) {

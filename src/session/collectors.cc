@@ -12,6 +12,7 @@
 #include "collect/perf/cpu_list.h"
 #include "collect/perf/perf_collector.h"
 #include "collect/perf/running_tasks.h"
+#include "object/cgroups.h"
 #include "session/record.h"
 
 namespace cprof::session {
@@ -49,7 +50,8 @@ Result<collect::PerfTarget> perf_target(const Target& target, const std::string&
   result.pids = target.pids;
   result.tids = target.tids;
   result.all_cpus = target.whole_machine;
-  result.cgroup = target.cgroup;
+  if (!target.cgroup.empty()) result.cgroup = TRY(object::find_cgroup(target.cgroup, object::cgroup_roots()));
+  if (!target.container.empty()) result.cgroup = TRY(object::find_container(target.container, object::cgroup_roots()));
   if (!cpus.empty()) result.cpus = TRY(collect::parse_cpu_list(cpus));
   if (!target.name.empty()) {
     result.pids = TRY(collect::find_by_name(target.name));

@@ -113,6 +113,7 @@ Result<Recorded> record(const RecordOptions& options, const Listener& listener) 
   auto complete = [&](profile::Profile& profile) {
     profile.diagnostics.merge(collector->get().diagnostics());
     cost.tell(profile.run, collector->bytes_read());
+    if (options.before_writing) options.before_writing(profile);
   };
   Limits limits(options, pipeline, raw.get(), complete, listener.part_written);
   Checkpoint checkpoint(options.outputs, pipeline, collector->get());

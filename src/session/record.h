@@ -22,6 +22,7 @@ struct Target {
   std::string name;                   // every process of this name
   bool whole_machine = false;
   std::string cgroup;                 // path below the cgroup file system, or absolute
+  std::string container;              // id or name
 };
 
 struct Output {
@@ -53,6 +54,7 @@ struct RecordOptions {
   pipeline::Options pipeline;
   std::vector<Output> outputs;
   format::WriteOptions write;
+  std::function<void(profile::Profile&)> before_writing;  // of each profile that goes to files, named; may be empty
 };
 
 struct Recorded {

@@ -92,6 +92,7 @@ void Tracker::apply(const event::Comm& comm) {
   Process& p = *t.process;
   if (t.tid == p.pid || p.name.empty()) p.name = comm.name;
   if (!comm.exec) return;
+  p.is_cgroup_known = false;  // whoever starts a container moves itself there before
   p.image_before_exec = p.maps;
   p.maps.clear();
 }
@@ -107,7 +108,15 @@ void Tracker::apply(const event::Fork& fork) {
   Process& child = add_process(fork.child.pid, fork.time_ns);
   child.maps = parent.process->maps;
   child.name = parent.name;
+  child.parent_pid = fork.parent.pid;
+  child.cgroup = parent.process->cgroup;
   add_thread(child, fork.child.tid, fork.time_ns).name = parent.name;
+}
+
+void Tracker::apply(const event::Cgroup& cgroup) {
+  Process& p = process(cgroup.task.pid, cgroup.time_ns);
+  p.cgroup = cgroup.path;
+  p.is_cgroup_known = true;
 }
 
 void Tracker::apply(const event::Exit& exit) {

@@ -62,6 +62,9 @@ struct Process {
   int32_t pid = 0;
   uint32_t serial = 0;                // unique in the run
   std::string name;                   // the main thread's, or what the parent had
+  int32_t parent_pid = 0;             // 0: not told
+  std::string cgroup;                 // "" unknown; the parent's until it is told
+  bool is_cgroup_known = false;       // told of this process since it began, or executed
   uint64_t start_ns = 0, end_ns = 0;  // end 0: alive
   AddressMap maps;
   AddressMap image_before_exec;       // a sample inside execve still has the old image's registers
@@ -78,6 +81,7 @@ class Tracker {
   void apply(const event::Comm& comm);
   void apply(const event::Fork& fork);
   void apply(const event::Exit& exit);
+  void apply(const event::Cgroup& cgroup);
 
   // The thread that runs as this task now; made when unknown.
   Thread& thread(const event::Task& task, uint64_t time_ns);

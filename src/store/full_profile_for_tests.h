@@ -51,6 +51,7 @@ struct FullProfile {
 
   void set_tasks() {
     app = builder.add_process(10, "app", kStart);
+    builder.profile().processes[app.index()].cgroup = builder.intern("/lxc.payload.web/init.scope");
     tool = builder.add_process(20, std::string_view("to\0ol\xff", 6), kStart + kMs);
     main = builder.add_thread(app, 10, "app", kStart);
     worker = builder.add_thread(app, 11, "worker 1", kStart + 2);
@@ -104,7 +105,7 @@ struct FullProfile {
                  {.thread = main, .start_ns = kStart + 10 * kMs, .end_ns = kStart + 11 * kMs, .woken_ns = kStart + 10 * kMs,
                   .wait_class = WaitClass::kSched},
                  {.thread = worker, .start_ns = kStart, .end_ns = kStart + 2 * kMs, .wait_class = WaitClass::kFutex, .site = stack,
-                  .is_open = true}};
+                  .is_open = true, .is_uninterruptible = true}};
   }
 
   void add_lanes() {

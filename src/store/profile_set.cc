@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyze/weights.h"
+#include "base/container_name.h"
 #include "profile/row_index.h"
 #include "store/run_facts.h"
 #include "store/slice_parents.h"
@@ -74,6 +75,7 @@ ProfileSource::ProfileSource(Profile profile, std::string scope, ProfileSource* 
     const std::string_view name = profile_.text(metric.name);
     metric_names_.push_back(fmt::format("pprof {}", name.empty() ? "unknown" : name));
   }
+  for (const auto& process : profile_.processes) containers_.push_back(container_of(profile_.text(process.cgroup)));
 }
 
 ProfileSource::Bases ProfileSource::next_bases() const {

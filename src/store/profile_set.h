@@ -88,6 +88,7 @@ class ProfileSource {
   uint32_t location_of_symbol(uint32_t symbol) const;
   bool is_counter(uint32_t track) const { return is_counter_[track]; }
   std::string_view metric_name(uint32_t metric) const { return metric_names_[metric]; }  // "pprof cpu"
+  std::string_view container(uint32_t process) const { return containers_[process]; }          // "": none
   std::string_view frame_name(profile::LocationId location, uint16_t line) {
     return walker_.frame(location, line).name;
   }
@@ -119,6 +120,7 @@ class ProfileSource {
   std::vector<uint32_t> first_symbol_;  // by location, and one more
   std::vector<bool> is_counter_;        // by track
   std::vector<std::string> metric_names_;
+  std::vector<std::string> containers_;  // by process
   analyze::FrameWalker walker_;
   std::optional<std::vector<AggregateRow>> aggregates_;
   std::optional<std::vector<FrameSliceRow>> frame_slices_;

@@ -57,7 +57,7 @@ class ProfileText {
     for (size_t i = 0; i < p_.strings.size(); ++i) line("string", StringId(i));
   }
   void names() {
-    for (const Process& r : p_.processes) line("process", r.pid, r.name, r.start_ns, r.end_ns);
+    for (const Process& r : p_.processes) line("process", r.pid, r.name, r.cgroup, r.start_ns, r.end_ns);
     for (const Thread& r : p_.threads) line("thread", r.process, r.tid, r.name, r.start_ns, r.end_ns);
     for (const Metric& r : p_.metrics) line("metric", r.name, r.unit, r.period, r.is_time);
   }
@@ -83,7 +83,7 @@ class ProfileText {
     for (const SwitchInterval& r : p_.on_cpu) line("on", r.thread, r.start_ns, r.end_ns, r.cpu, r.preempted);
     for (const OffCpuInterval& r : p_.off_cpu)
       line("off", r.thread, r.start_ns, r.end_ns, r.woken_ns, r.wait_class, r.site, r.end, r.waker, r.cpu, r.is_borrowed,
-           r.is_guessed, r.is_open);
+           r.is_guessed, r.is_open, r.is_uninterruptible);
     for (const Track& r : p_.tracks) line("track", r.name, r.unit, r.process, r.thread);
     for (const Slice& r : p_.slices)
       line("slice", r.thread, r.name, r.category, r.start_ns, r.duration_ns, r.depth, r.track, r.labels, r.is_open);

@@ -24,7 +24,10 @@ ColumnTableDef processes() {
         [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(process(s, row).name)); }},
        {"start_ts", "INTEGER",
         [](ProfileSource& s, uint32_t row) { return Cell::known_time(process(s, row).start_ns); }},
-       {"end_ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::known_time(process(s, row).end_ns); }}},
+       {"end_ts", "INTEGER", [](ProfileSource& s, uint32_t row) { return Cell::known_time(process(s, row).end_ns); }},
+       {"cgroup", "TEXT", [](ProfileSource& s, uint32_t row) { return Cell::of(s.profile().text(process(s, row).cgroup)); }},
+       {"container", "TEXT",
+        [](ProfileSource& s, uint32_t row) { return Cell::of(s.container(row)); }}},
       [](ProfileSource& s) { return static_cast<uint32_t>(s.profile().processes.size()); }};
 }
 
@@ -264,7 +267,8 @@ const StateRow& state(ProfileSource& s, uint32_t row) { return s.states()[row]; 
 Cell state_name(ProfileSource& s, uint32_t row) {
   if (state(s, row).is_running) return Cell::of("Running");
   const uint32_t at = state(s, row).interval;
-  if (off_cpu_class(s, at) != profile::name_of(profile::WaitClass::kSched)) return Cell::of("S");
+  if (off_cpu_class(s, at) != profile::name_of(profile::WaitClass::kSched))
+    return Cell::of(interval(s, at).is_uninterruptible ? "D" : "S");
   // Woken when it left, so it never waited: it was preempted or yielded.
   const auto& found = interval(s, at);
   return Cell::of(found.woken_ns == found.start_ns && found.woken_ns != 0 ? "R+" : "R");

@@ -332,7 +332,7 @@ TEST_F(QuerySessionTest, SlicesOfSeveralProfilesHaveTheirOwnIds) {
 // and for code without a mapping have other ids; recordings hold no slices that are derived.
 TEST_F(QuerySessionTest, ValuesAreThoseOfARecording) {
   const char* kQueries[] = {
-      "SELECT upid, pid, name, start_ts, end_ts FROM process",
+      "SELECT upid, pid, name, start_ts, end_ts, cgroup, container FROM process",
       "SELECT utid, tid, name, upid, is_main_thread FROM thread",
       "SELECT ts, dur, cpu, utid, end_state FROM sched",
       "SELECT ts, dur, utid, class, callsite_id, waker_utid FROM off_cpu",

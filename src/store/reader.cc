@@ -250,6 +250,8 @@ Result<void> Reader::read_tasks() {
     r.name = builder_.intern(row.text());
     r.start_ns = row.time();
     r.end_ns = row.time();
+    r.cgroup = builder_.intern(row.text());
+    row.skip();
     p().processes.push_back(r);
   }));
   return each_numbered("thread", [&](uint64_t, Row& row) {
@@ -421,10 +423,11 @@ Result<void> Reader::read_off_cpu() {
     r.end = code<StackEnd>(row, CodeKind::kStackEnd);
     r.waker = row.optional_id<ThreadTag>();
     r.cpu = row.number<uint32_t>();
-    const size_t flags = row.index(8);
+    const size_t flags = row.index(16);
     r.is_borrowed = flags & 1;
     r.is_guessed = flags & 2;
     r.is_open = flags & 4;
+    r.is_uninterruptible = flags & 8;
     p().off_cpu.push_back(r);
   });
 }

@@ -125,7 +125,8 @@ TEST(Views, SamplesAreUnpacked) {
 
 TEST(Views, TasksAndCode) {
   Database database = full_recording();
-  EXPECT_EQ(rows_of(database, "SELECT upid, pid, name, start_ts, end_ts FROM process WHERE id = 0"), "0|10|app|5000000000|-\n");
+  EXPECT_EQ(rows_of(database, "SELECT upid, pid, name, start_ts, end_ts, cgroup, container FROM process"),
+            "0|10|app|5000000000|-|/lxc.payload.web/init.scope|web\n1|20|to|5001000000|5500000000||\n");
   EXPECT_EQ(rows_of(database, "SELECT utid, tid, upid, is_main_thread, start_ts, end_ts FROM thread"),
             "0|10|0|1|5000000000|-\n1|11|0|0|5000000002|5400000000\n2|20|1|1|-|-\n");
   EXPECT_EQ(rows_of(database, "SELECT id, name, mapping, rel_pc, symbol_set_id, type FROM stack_profile_frame"),
@@ -165,6 +166,7 @@ TEST(Views, WhatThreadsDid) {
   EXPECT_EQ(rows_of(database, "SELECT ts, dur, state, io_wait, waker_utid FROM thread_state WHERE utid = 0 ORDER BY ts, state"),
             "5000000000|5000000|Running|-|-\n5005000000|3000000|S|1|1\n5008000000|1000000|R|0|1\n"
             "5009000000|0|Running|-|-\n5010000000|1000000|R+|0|-\n");
+  EXPECT_EQ(rows_of(database, "SELECT state FROM thread_state WHERE utid = 1"), "D\n");
   EXPECT_EQ(rows_of(database, "SELECT count(*) = count(DISTINCT id) FROM thread_state"), "1\n");
   EXPECT_EQ(rows_of(database, "SELECT start_ts, end_ts FROM trace_bounds"), "5000000000|5900000000\n");
 }

@@ -42,7 +42,9 @@ void add_task_tables(std::vector<TableDef>& list) {
                    {"pid", "INTEGER", "the kernel's number, which may be used again"},
                    {"name", "TEXT", "the last name (comm) of its main thread"},
                    {"start_ts", "INTEGER", "when it was first seen; NULL unknown"},
-                   {"end_ts", "INTEGER", "when it ended; NULL: it was alive at the end"}}});
+                   {"end_ts", "INTEGER", "when it ended; NULL: it was alive at the end"},
+                   {"cgroup", "TEXT", "its control group; empty unknown; ours"},
+                   {"container", "TEXT", "that group's container: 12 digits of its id, or its name; empty none; ours"}}});
   list.push_back({"thread", "Threads.",
                   {{"id", "ID", "number of the thread in this file"},
                    {"utid", "INTEGER AS (id)", "the same"},
@@ -155,7 +157,7 @@ void add_time_tables(std::vector<TableDef>& list) {
                    {"stack_end", "INTEGER", "code of a stack_end in cprof_enum"},
                    {"waker_utid", "INTEGER", "who woke it; NULL unknown"},
                    {"cpu", "INTEGER", "that it left"},
-                   {"flags", "INTEGER", "1: the stack is of an earlier switch, 2: the class is guessed, 4: cut by the end"}}});
+                   {"flags", "INTEGER", "1: the stack is of an earlier switch, 2: the class is guessed, 4: cut by the end, 8: no signal would have ended it"}}});
   list.push_back({"cprof_track", "Lanes for slices, marks and counters that are no thread's own.",
                   {{"id", "ID", "number of the lane"},
                    {"name", "TEXT", "its name"},

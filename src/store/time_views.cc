@@ -28,7 +28,7 @@ constexpr std::string_view kThreadStates = R"(SELECT 3 * id, ts, dur, cpu, utid,
 FROM cprof_on_cpu
 UNION ALL
 SELECT 3 * (w.id / 2) + 1 + w.id % 2, w.ts, w.dur, NULL, w.utid,
-  CASE WHEN w.class <> 'sched' THEN 'S' WHEN o.wait_dur = 0 THEN 'R+' ELSE 'R' END,
+  CASE WHEN w.class <> 'sched' THEN CASE WHEN o.flags & 8 THEN 'D' ELSE 'S' END WHEN o.wait_dur = 0 THEN 'R+' ELSE 'R' END,
   w.class = 'io', NULL, w.waker_utid, w.class
 FROM off_cpu w JOIN cprof_off_cpu o ON o.id = w.id / 2)";
 
@@ -105,7 +105,7 @@ void add_state_views(std::vector<TableDef>& list) {
                    {"dur", "INTEGER", "how long"},
                    {"cpu", "INTEGER", "where it ran; NULL when it did not"},
                    {"utid", "INTEGER", "the thread"},
-                   {"state", "TEXT", "`Running`, `S` (waiting, of whatever kind), `R` (runnable), `R+` (preempted)"},
+                   {"state", "TEXT", "`Running`, `D` (waiting, where no signal ends it: by recordings of the bpf backend), `S` (waiting else), `R` (runnable), `R+` (preempted)"},
                    {"io_wait", "INTEGER", "1: it waited for io"},
                    {"blocked_function", "TEXT", "always NULL"},
                    {"waker_utid", "INTEGER", "who woke it; NULL unknown"},

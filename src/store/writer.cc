@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/container_name.h"
 #include "profile/frame_name.h"
 #include "store/code_names.h"
 #include "store/run_facts.h"
@@ -180,7 +181,9 @@ Result<void> Writer::put_stats(const Diagnostics& losses) {
 
 Result<void> Writer::put_tasks(const Profile& profile) {
   TRY(put_changed("process", profile.processes, processes_, [&](Statement& into, int64_t id, const Process& r) {
-    return into.put(id, int64_t{r.pid}, profile.text(r.name), time_or_null(r.start_ns), time_or_null(r.end_ns));
+    const std::string_view cgroup = profile.text(r.cgroup);
+    return into.put(id, int64_t{r.pid}, profile.text(r.name), time_or_null(r.start_ns), time_or_null(r.end_ns), cgroup,
+                    std::string_view(container_of(cgroup)));
   }));
   return put_changed("thread", profile.threads, threads_, [&](Statement& into, int64_t id, const Thread& r) {
     const bool is_main = profile.processes[r.process.index()].pid == r.tid;
@@ -263,7 +266,7 @@ Result<void> Writer::put_switches(const Profile& profile) {
   return put_new("cprof_off_cpu", profile.off_cpu, [&](Statement& into, int64_t id, const OffCpuInterval& r) -> Result<void> {
     if (!r.site.valid()) TRY(put_unknown());
     const Number wait = r.woken_ns ? Number(bits(r.woken_ns - r.start_ns)) : std::nullopt;
-    const int64_t flags = r.is_borrowed | r.is_guessed << 1 | r.is_open << 2;
+    const int64_t flags = r.is_borrowed | r.is_guessed << 1 | r.is_open << 2 | r.is_uninterruptible << 3;
     return into.put(id, must(r.thread), bits(r.start_ns), bits(r.duration_ns()), wait, code(r.wait_class), ref(r.site),
                     code(r.end), ref(r.waker), int64_t{r.cpu}, flags);
   });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/byte_reader.h"
 
@@ -13,6 +14,8 @@ constexpr uint32_t kMagic = 0x4a695444, kSwappedMagic = 0x4454694a, kVersion = 1
 constexpr uint32_t kHeaderBytes = 40, kRecordHeaderBytes = 16, kLoadBytes = 40, kMoveBytes = 48;
 constexpr uint32_t kMostName = 64 * 1024, kMostLines = 16 << 20;
 constexpr size_t kMostCodes = 4 << 20, kMostLineRows = 32 << 20;
+constexpr size_t kMostLookedAt = 1 << 16;   // codes that may lie at one address
+constexpr uint64_t kProcessorClock = 1;    // in the header's flags
 enum RecordId : uint32_t { kCodeLoad, kCodeMove, kCodeDebugInfo, kCodeClose, kCodeUnwinding };
 
 std::unexpected<Error> broken(uint64_t offset, std::string_view what) {
@@ -38,6 +41,8 @@ Result<void> JitDump::read_header() {
   const uint32_t version = reader.u32(), total = reader.u32();
   if (version != kVersion) return broken(4, fmt::format("version {}, only 1 is known,", version));
   if (total < kHeaderBytes) return broken(8, "a header too short");
+  reader.skip(20);  // machine, padding, pid, time
+  has_times_ = !(reader.u64() & kProcessorClock);
   offset_ = total;
   return {};
 }
@@ -62,6 +67,7 @@ Result<bool> JitDump::read_record(uint64_t size) {
   if (total < kRecordHeaderBytes) return broken(offset_, "a record shorter than its header");
   if (total > size - offset_) return false;
   const uint32_t bytes = total - kRecordHeaderBytes;
+  time_ns_ = reader.u64();
   if (id == kCodeLoad) TRY(take_load(bytes));
   else if (id == kCodeMove) TRY(take_move(bytes));
   else if (id == kCodeDebugInfo) TRY(take_lines(bytes));
@@ -70,8 +76,9 @@ Result<bool> JitDump::read_record(uint64_t size) {
 }
 
 void JitDump::add(const Code& code) {
-  is_map_stale_ = true;
+  is_sorted_ = false;
   codes_.push_back(code);
+  codes_.back().from_ns = time_ns_;
 }
 
 // pid, tid, vma, code_addr, code_size, code_index, the name with its 0, the code.
@@ -96,7 +103,7 @@ Result<void> JitDump::take_load(uint32_t bytes) {
   return {};
 }
 
-// pid, tid, vma, old_code_addr, new_code_addr, code_size, code_index. What was there before may still be sampled.
+// pid, tid, vma, old_code_addr, new_code_addr, code_size, code_index.
 Result<void> JitDump::take_move(uint32_t bytes) {
   if (bytes < kMoveBytes) return broken(offset_, "a move record too short");
   if (codes_.size() >= kMostCodes) return broken(offset_, "too many records");
@@ -107,6 +114,8 @@ Result<void> JitDump::take_move(uint32_t bytes) {
   if (moved == by_index_.end()) return {};  // of code from before the dump began
   if (address + size < address) return broken(offset_, "code beyond the end of memory");
   Code code = codes_[moved->second];
+  if (address != code.start) codes_[moved->second].until_ns = time_ns_;
+  code.until_ns = kLast;
   code.start = address;
   code.size = size;
   moved->second = static_cast<uint32_t>(codes_.size());
@@ -139,19 +148,58 @@ Result<void> JitDump::take_lines(uint32_t bytes) {
   return {};
 }
 
-std::optional<JitDump::Entry> JitDump::find(uint64_t address) {
-  if (is_map_stale_) {
-    is_map_stale_ = false;
-    std::vector<Interval> intervals;
-    intervals.reserve(codes_.size());
-    for (uint32_t i = 0; i < codes_.size(); i++)
-      intervals.push_back({codes_[i].start, codes_[i].start + std::max<uint64_t>(codes_[i].size, 1), i, i});
-    map_ = IntervalMap(std::move(intervals));
+void JitDump::sort() {
+  if (std::exchange(is_sorted_, true)) return;
+  std::vector<Interval> newest, oldest;
+  by_start_.resize(codes_.size());
+  for (uint32_t i = 0; i < codes_.size(); i++) {
+    const uint64_t end = codes_[i].start + std::max<uint64_t>(codes_[i].size, 1);
+    newest.push_back({codes_[i].start, end, i, i});
+    oldest.push_back({codes_[i].start, end, kMostCodes - i, i});
+    by_start_[i] = i;
   }
-  const uint32_t found = map_.find(address);
+  last_ = IntervalMap(std::move(newest));
+  first_ = IntervalMap(std::move(oldest));
+  std::ranges::sort(by_start_, {}, [&](uint32_t i) { return std::pair(codes_[i].start, i); });
+  ends_.clear();
+  for (uint32_t i : by_start_) {
+    const uint64_t end = codes_[i].start + std::max<uint64_t>(codes_[i].size, 1);
+    ends_.push_back(ends_.empty() ? end : std::max(end, ends_.back()));
+  }
+}
+
+bool JitDump::changes(uint64_t address) {
+  sort();
+  const uint32_t last = last_.find(address);
+  return has_times_ && last != IntervalMap::kNone && (last != first_.find(address) || codes_[last].until_ns != kLast);
+}
+
+// Of what lay there the newest that was there by then, unless it had been moved away. Code may run a little before it is
+// told of: the first that ever lay there is taken for all times before.
+std::optional<uint32_t> JitDump::code_at(uint64_t address, uint64_t time_ns) {
+  std::optional<uint32_t> found, first;
+  auto at = std::ranges::upper_bound(by_start_, address, {}, [&](uint32_t i) { return codes_[i].start; }) - by_start_.begin();
+  for (size_t looked_at = 0; at > 0 && ends_[static_cast<size_t>(at) - 1] > address && looked_at < kMostLookedAt; at--, looked_at++) {
+    const uint32_t i = by_start_[static_cast<size_t>(at) - 1];
+    if (address - codes_[i].start >= std::max<uint64_t>(codes_[i].size, 1)) continue;
+    if (!first || i < *first) first = i;
+    if (codes_[i].from_ns <= time_ns && (!found || i > *found)) found = i;
+  }
+  if (!found) return first;
+  return time_ns < codes_[*found].until_ns ? found : std::nullopt;
+}
+
+std::optional<JitDump::Entry> JitDump::find(uint64_t address, uint64_t time_ns) {
+  sort();
+  uint32_t found = last_.find(address);
   if (found == IntervalMap::kNone) return std::nullopt;
+  if (changes(address)) {
+    const auto then = code_at(address, time_ns);
+    if (!then) return std::nullopt;
+    found = *then;
+  }
   const Code& code = codes_[found];
-  Entry entry{.name = texts_[code.name], .file = {}, .line = 0, .start = code.start, .size = code.size};
+  Entry entry{.name = texts_[code.name], .file = {}, .line = 0, .start = code.start, .size = code.size, .code = found};
   const auto lines = std::span(lines_).subspan(code.first_line, code.line_count);
   const auto after = std::ranges::upper_bound(lines, address - code.start + code.written_at, {}, &Line::address);
   if (after == lines.begin()) return entry;

@@ -1,6 +1,7 @@
 // jit-PID.dump, what JIT compilers write for `perf inject --jit`: names, lines and moves of generated code (the kernel's
 // tools/perf/Documentation/jitdump-specification.txt). Read piece by piece as it grows; the code bytes in it are passed
-// over. Names are asked for by address alone: of code at one place the one written last answers. Used by pipeline.
+// over. Names are asked for by address and time: code comes, is moved away, and other code is put in its place. Used by
+// pipeline.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,13 @@ class JitDump {
     std::string_view name, file;  // file "": not known
     uint32_t line = 0;
     uint64_t start = 0, size = 0;
+    uint32_t code = 0;  // tells it from other code that lay there
   };
-  std::optional<Entry> find(uint64_t address);  // views live as long as this object
+  static constexpr uint64_t kLast = UINT64_MAX;
+  // What lies there after the last record, or lay there at a time (CLOCK_MONOTONIC). Views live as long as this object.
+  std::optional<Entry> find(uint64_t address, uint64_t time_ns = kLast);
+  // Whether it depends on the time what lies there.
+  bool changes(uint64_t address);
   size_t size() const { return codes_.size(); }
 
  private:
@@ -40,6 +46,7 @@ class JitDump {
     StringId name{};
     uint64_t start = 0, size = 0;
     uint64_t written_at = 0;  // where its lines think it lies
+    uint64_t from_ns = 0, until_ns = kLast;
     uint32_t first_line = 0, line_count = 0;
   };
   struct Line {
@@ -55,10 +62,14 @@ class JitDump {
   Result<void> take_move(uint32_t bytes);
   Result<void> take_lines(uint32_t bytes);
   void add(const Code& code);
+  void sort();
+  std::optional<uint32_t> code_at(uint64_t address, uint64_t time_ns);
 
   Read read_;
   uint64_t offset_ = 0;
   bool swap_ = false;
+  bool has_times_ = true;  // else they are of a clock that nobody else reads
+  uint64_t time_ns_ = 0;   // of the record being read
   std::vector<std::byte> buffer_;
   StringTable texts_;
   std::vector<Code> codes_;
@@ -68,8 +79,10 @@ class JitDump {
     uint32_t first = 0, count = 0;
   };
   std::unordered_map<uint64_t, Lines> lines_to_come_;    // by code address: told before the code
-  IntervalMap map_;
-  bool is_map_stale_ = false;
+  IntervalMap last_, first_;               // of all code that ever lay at an address
+  std::vector<uint32_t> by_start_;         // codes
+  std::vector<uint64_t> ends_;             // the highest end of the codes up to each of those
+  bool is_sorted_ = true;
 };
 
 }  // namespace cprof::symbolize

@@ -41,7 +41,7 @@ class Dump {
   void u64(uint64_t value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); }
   void begin(uint32_t id) {
     start_ = bytes.size();
-    u32(id), u32(0), u64(5);
+    u32(id), u32(0), u64(time);
   }
   void end() {
     const auto total = static_cast<uint32_t>(bytes.size() - start_);
@@ -57,6 +57,7 @@ class Dump {
   }
 
   std::string bytes;
+  uint64_t time = 5;  // of the next records
 
  private:
   size_t start_ = 0;
@@ -90,6 +91,46 @@ TEST(JitDump, MovedCodeKeepsItsNameAndLines) {
   EXPECT_EQ(names.find(0x9009)->name, "f");
   EXPECT_EQ(names.find(0x9009)->line, 4u);
   EXPECT_EQ(names.find(0x1009)->name, "new");
+}
+
+// JIT-09.
+TEST(JitDump, WhatLiesAtAPlaceDependsOnTheTime) {
+  Dump dump;
+  dump.time = 100;
+  dump.load(0x1000, 0x20, 1, "f");
+  dump.load(0x5000, 0x20, 2, "still");
+  dump.time = 200;
+  dump.move(0x1000, 0x9000, 0x20, 1);
+  dump.time = 300;
+  dump.load(0x1010, 0x10, 3, "g");
+  JitDump names(dump.reader());
+  ASSERT_TRUE(names.read_until(dump.bytes.size()).has_value());
+  auto name = [&](uint64_t address, uint64_t time) { return names.find(address, time) ? names.find(address, time)->name : "none"; };
+  for (uint64_t time : {50, 100, 199}) EXPECT_EQ(name(0x1000, time), "f") << time;
+  for (uint64_t time : {200, 1000}) EXPECT_EQ(name(0x1000, time), "none") << time;
+  EXPECT_EQ(name(0x1000, JitDump::kLast), "none");
+  EXPECT_EQ(name(0x1010, 199), "f");
+  EXPECT_EQ(name(0x1010, 299), "none");
+  EXPECT_EQ(name(0x1010, 300), "g");
+  EXPECT_EQ(name(0x9000, 199), "f") << "it may run before it is told of";
+  EXPECT_EQ(name(0x9000, 200), "f");
+  EXPECT_TRUE(names.changes(0x1000));
+  EXPECT_TRUE(names.changes(0x1010));
+  EXPECT_FALSE(names.changes(0x9000));
+  EXPECT_FALSE(names.changes(0x5000));
+  EXPECT_FALSE(names.changes(0x7000));
+}
+
+TEST(JitDump, TimesOfTheProcessorsClockAreNoTimes) {
+  Dump dump;
+  dump.bytes[32] = 1;
+  dump.load(0x1000, 0x20, 1, "f");
+  dump.time = 200;
+  dump.move(0x1000, 0x9000, 0x20, 1);
+  JitDump names(dump.reader());
+  ASSERT_TRUE(names.read_until(dump.bytes.size()).has_value());
+  EXPECT_FALSE(names.changes(0x1000));
+  EXPECT_EQ(names.find(0x1000, 1000)->name, "f");
 }
 
 TEST(JitDump, GoesOnWhereItStopped) {

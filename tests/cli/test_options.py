@@ -8,7 +8,9 @@ Requires: nm and the test program nofp_gcc for what needs symbols; no privileges
 # covers: report --input-format --summary --top --tree --granularity --weight --metric --rows --depth --min-percent
 # covers: convert --kallsyms
 # covers: report --kallsyms --peek --list --demangle --no-inline
-# covers: record --rotate --max-size --overwrite-window --container --backend --freq --count
+# covers: top --container
+# covers: cpustat --container
+# covers: record --rotate --max-size --overwrite-window --backend --freq --count
 
 import os
 import re
@@ -44,8 +46,15 @@ class Options(harness.Live):
 
 class NotYet(Options):
     def test_options_of_record_for_later(self):
+        self.assert_refused("record", "--python", "only", "--no-symbolize", "--", "true", saying="--no-symbolize")
         self.assert_refused("record", "--view", "-o", "x.svg", "--", "true", saying="--view: needs an output")
-        self.assert_refused("record", "--container", "web", saying="not supported yet")
+        self.assert_no_leftovers()
+
+    def test_containers_and_cgroups_that_are_not_there(self):
+        for verb in (["record", "-o", "x.folded"], ["top"], ["cpustat"]):
+            self.assert_refused(*verb, "--container", "no-such-one", status=1, saying="no container of this id or name")
+            self.assert_refused(*verb, "--cgroup", "/no/such/group", status=1, saying="cgroup /no/such/group: no")
+            self.assert_refused(*verb, "--container", "x", "--", "true", saying="--container ID")
         self.assert_no_leftovers()
 
     def test_limits_that_do_not_fit(self):

@@ -10,6 +10,10 @@ Requires: nothing for most; a C compiler with -g and the program perf's format f
 # covers: diff --focus --ignore --hide --show-from --thread --process --time --label --demangle --no-inline --kallsyms
 # covers: annotate --all --source-path --weight --metric --input-format --demangle --no-inline --kallsyms
 # covers: annotate --focus --ignore --hide --show-from --thread --process --time --label
+# covers: convert --python
+# covers: report --python
+# covers: diff --python
+# covers: annotate --python
 
 import os
 import re
@@ -60,6 +64,22 @@ class Filters(Views):
         for arguments, expected in cases.items():
             found = [line.replace("[unknown];main 8", "main 8") for line in self.stacks(self.source, *arguments)]
             self.assertEqual(sorted(found), expected, arguments)
+
+    def test_python_frames(self):
+        """As perf script folds a program under python -X perf, and another one beside it."""
+        eval_frame = "_PyEval_EvalFrameDefault"
+        source = self.write("py.folded", f"python;Py_RunMain;{eval_frame};py::main:/x.py_[j];{eval_frame};py::A.f:/x.py_[j];{eval_frame};memcpy 7\n"
+                            f"python;Py_RunMain;{eval_frame};py::main:/x.py_[j];{eval_frame};read_[k] 5\napp;main;py::init::run 3\n")
+        self.assertEqual(self.stacks(source), self.stacks(source, "--python", "mixed"))
+        self.assertEqual(self.stacks(source, "--python", "only"), ["[unknown];py::main:/x.py_[j] 5", "py::main:/x.py_[j];py::A.f:/x.py_[j] 7"])
+        self.assertEqual(self.stacks(source, "--python", "hide"), [
+            "app;main;py::init::run 3", f"python;Py_RunMain;{eval_frame};{eval_frame};read_[k] 5",
+            f"python;Py_RunMain;{eval_frame};{eval_frame};{eval_frame};memcpy 7"])
+        self.assertIn("filters leave 12 of 15 samples", self.text("report", source, "--top", "--python", "only"))
+        self.assertIn("(12)", self.text("diff", source, source, "--python", "only"))
+        self.assertIn("12 in all", self.text("annotate", source, "py::main", "--python", "only"))
+        self.refused("report", self.source, "--python", "only", status=1, saying="names no Python functions")
+        self.refused("report", source, "--python", "some", saying="--python")
 
     def test_every_verb_has_them(self):
         for filters in FRAME_FILTERS:

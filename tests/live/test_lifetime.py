@@ -3,7 +3,7 @@
 Requires: root or CAP_PERFMON, perf_event_open; pid reuse: root and a pid namespace.
 """
 
-# verifies: A4, CL5
+# verifies: A4, A5, CL5
 # covers: record --pid --duration --freq --all-cpus --by
 
 import os

@@ -4,7 +4,8 @@ Requires: root or CAP_PERFMON, perf_event_open; --cgroup needs root and a cgroup
 """
 
 # verifies: CL3, CL4
-# covers: record --pid --tid --name --all-cpus --cgroup --cpu --freq --count --event --duration --delay -g --unwind
+# verifies: A5g
+# covers: record --pid --tid --name --all-cpus --cgroup --container --cpu --freq --count --event --duration --delay -g --unwind
 # covers: record --max-depth --no-kernel --no-inherit --no-symbolize --output --format --weight --metric --by
 # covers: record --folded-style --demangle --no-inline --save-raw --quiet
 
@@ -318,13 +319,40 @@ class Targets(Options):
         self.assertEqual(folded.of_comm("shares").total, folded.total)
         self.assertIsNone(outside.poll(), "the other one ran all the time")
 
-    def make_cgroup(self):
+    def test_container(self):
+        """By its id, cut short; and of a whole machine its share, by labels, SQL and folded roots, in a replay too."""
+        harness.need_root()
+        container = "4f1ed8b6a3c2" + f"{os.getpid():052x}"
+        group = self.make_cgroup(f"docker-{container}.scope")
+        inside, _ = self.start(harness.program("shares"), "10"), self.start(harness.program("two_busy"), "10")
+        with open(os.path.join(group, "cgroup.procs"), "w") as file:
+            file.write(str(inside.pid))
+        self.addCleanup(self.move_out, group, inside.pid)
+        folded = self.attach("--container", container, seconds="0.5")
+        self.assertGreater(folded.total, 10)
+        self.assertEqual(folded.of_comm("shares").total, folded.total)
+        self.cprof("record", "-a", "-d", "0.8", "--save-raw", self.path("all.raw"), "-o", self.path("all.cprof"), "-o", self.path("all.pb.gz"))
+        for name in ("all.cprof", "all.pb.gz", "all.raw"):
+            self.cprof("convert", self.path(name), "--by", "container", "-o", self.path("by.folded"))
+            ours = self.folded("by.folded").of_comm("4f1ed8b6a3c2")
+            self.assertEqual({frames[1] for frames, _ in ours.stacks}, {"shares"}, name)
+            self.cprof("convert", self.path(name), "--label", "container=" + container, "-o", self.path("one.folded"))
+            self.assertEqual(self.folded("one.folded").total, ours.total, name)
+            self.assertEqual(self.folded("one.folded").of_comm("shares").total, ours.total, name)
+        query = "SELECT name, cgroup LIKE '%/docker-%.scope' FROM process WHERE container = '4f1ed8b6a3c2'"
+        self.assertIn("shares,1", self.cprof("sql", self.path("all.cprof"), "--format", "csv", "--query", query).stdout.decode())
+        done = self.cprof("record", "--container", "no-such-one", "-d", "1", expect=1)
+        self.assert_one_line(done)
+        self.assertIn("4f1ed8b6a3c2", done.stderr)
+        self.assert_one_line(self.cprof("record", "--cgroup", "/no/such/group", "-d", "1", expect=1))
+
+    def make_cgroup(self, name=""):
         """A cgroup of its own, in the version 2 hierarchy if it has perf events."""
         with open("/proc/mounts") as file:
             mounts = [line.split()[1] for line in file if line.split()[2] == "cgroup2"]
         if not mounts:
             self.skipTest("needs a mounted cgroup v2 hierarchy")
-        group = os.path.join(mounts[0], f"cprof-test-{os.getpid()}")
+        group = os.path.join(mounts[0], name or f"cprof-test-{os.getpid()}")
         try:
             os.mkdir(group)
         except OSError as error:

@@ -8,6 +8,7 @@ Requires: root or CAP_PERFMON, perf_event_open.
 # covers: convert --output
 
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
@@ -45,6 +46,24 @@ class Replay(harness.Live):
 
     def test_signal_handler_on_another_stack(self):
         self.assert_same([harness.program("altstack"), "1"])
+
+    def test_beside_a_bpf_program_that_comes_and_goes(self):
+        """Its name is in the capture: when that is replayed, no kernel knows it any more."""
+        harness.need_root()
+        bpftrace, copy = harness.tool("bpftrace"), [harness.tool("dd"), "if=/dev/zero", "of=/dev/null", "bs=1"]
+        program = "tracepoint:raw_syscalls:sys_enter { @[comm] = hist(args->id); @b[args->id] = count(); @c = count(); }"
+        for backend in ("perf", "bpf"):
+            with self.subTest(backend=backend):
+                tracer = subprocess.Popen(["timeout", "-s", "INT", "2.5", bpftrace, "-q", "-e", program], stdout=subprocess.DEVNULL,
+                                          stderr=subprocess.DEVNULL, start_new_session=True)
+                self.addCleanup(tracer.wait)
+                self.record(copy, "--backend", backend, "-d", "3.5", "--save-raw", self.path("run.raw"), outputs=self.OUTPUTS, expect=None)
+                tracer.wait()
+                for name in self.OUTPUTS:
+                    self.cprof("convert", self.path("run.raw"), "-o", self.path(name.replace("live", "again")))
+                    self.assertEqual(self.read(name), self.read(name.replace("live", "again")), name)
+                named = self.folded("live.folded").only(lambda frames: any(frame.startswith("bpf_prog_") and frame.endswith("_[k]") for frame in frames))
+                self.assertGreater(named.total, 5, sorted({f for frames, _ in self.folded("live.folded").stacks for f in frames if "bpf" in f}))
 
     def test_cut_raw_file(self):
         """Any cut of the raw file gives one line or a profile, never a crash or half a file."""

@@ -105,6 +105,7 @@ class BpfCollector::SideBand : public event::EventSink {
     const auto* mmap = std::get_if<event::Mmap>(&event);
     if (mmap) keep_views(*mmap);
     else if (const auto* comm = std::get_if<event::Comm>(&event)) std::get<event::Comm>(held_.back()).name = keep(comm->name);
+    else if (const auto* symbol = std::get_if<event::KernelSymbol>(&event)) std::get<event::KernelSymbol>(held_.back()).name = keep(symbol->name);
     return {};
   }
   Result<void> on_round(uint64_t time_ns) override {

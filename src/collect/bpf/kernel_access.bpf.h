@@ -57,9 +57,10 @@ struct task_struct___before_5_14 {
   long state;
 } __attribute__((preserve_access_index));
 
-SAMPLER_INLINE int is_runnable(struct task_struct *task) {
-  if (bpf_core_field_exists(task->__state)) return task->__state == 0;
-  return BPF_CORE_READ((struct task_struct___before_5_14 *)task, state) == 0;
+SAMPLER_INLINE uint32_t state_of(struct task_struct *task) {
+  if (bpf_core_field_exists(task->__state)) return task->__state;
+  return (uint32_t)BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
 }
+SAMPLER_INLINE int is_runnable(struct task_struct *task) { return state_of(task) == 0; }
 
 #endif

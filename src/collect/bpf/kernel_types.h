@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #define CPROF_PF_KTHREAD 0x00200000
+#define CPROF_TASK_UNINTERRUPTIBLE 0x0002
+#define CPROF_TASK_NOLOAD 0x0400        /* with the bit above: idle */
 #define CPROF_VM_EXEC 0x00000004
 #define CPROF_THREAD_SIZE 16384         /* of a task's kernel stack */
 #define CPROF_USER_CS 0x33            /* 64-bit user code */

@@ -183,7 +183,7 @@ SAMPLER_INLINE uint64_t switch_stack(struct scratch *scratch, void *context, voi
   return define_stack(scratch, ring, slot);
 }
 
-SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, bool preempted) {
+SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, uint32_t flags) {
   uint64_t ids = bpf_get_current_pid_tgid();
   uint32_t tid = (uint32_t)ids, slot = place_of(SLOT_SWITCH);
   if (!tid || !is_wanted_cpu() || !is_wanted(tid)) return;
@@ -209,7 +209,7 @@ SAMPLER_INLINE void leave_cpu(void *context, struct task_struct *task, bool pree
   }
   begin_walk(scratch, task, header->pid, slot);
   walk_user(scratch, task, context, slot);
-  struct sampler_switch out = {.header = *header, .flags = preempted ? SAMPLER_PREEMPTED : 0};
+  struct sampler_switch out = {.header = *header, .flags = flags};
   out.header.type = SAMPLER_SWITCH_OUT;
   out.header.stack = switch_stack(scratch, context, ring, slot);
   if (bpf_ringbuf_output(ring, &out, sizeof(out), wakeup_for(ring))) {
@@ -229,10 +229,17 @@ SAMPLER_INLINE void enter_cpu(struct task_struct *task) {
   if (ring) tell_switch_in(wait, (uint32_t)task->tgid, tid, bpf_ktime_get_ns(), ring);
 }
 
+/* Idle kernel threads wait as nobody does. */
+SAMPLER_INLINE uint32_t state_flags(struct task_struct *task) {
+  const uint32_t state = state_of(task);
+  if (!state) return SAMPLER_PREEMPTED;
+  return (state & (CPROF_TASK_UNINTERRUPTIBLE | CPROF_TASK_NOLOAD)) == CPROF_TASK_UNINTERRUPTIBLE ? SAMPLER_UNINTERRUPTIBLE : 0;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next) {
   if (!control.on) return 0;
-  leave_cpu(ctx, prev, preempt || is_runnable(prev));
+  leave_cpu(ctx, prev, preempt ? SAMPLER_PREEMPTED : state_flags(prev));
   enter_cpu(next);
   return 0;
 }

@@ -140,7 +140,7 @@ struct sampler_header {
   uint64_t stack;                 /* the stack's id; 0: none. SAMPLER_WANT_MODULE: the module */
 };
 
-enum sampler_flags { SAMPLER_IN_KERNEL = 1, SAMPLER_PREEMPTED = 2 };
+enum sampler_flags { SAMPLER_IN_KERNEL = 1, SAMPLER_PREEMPTED = 2, SAMPLER_UNINTERRUPTIBLE = 4 };
 
 /* The metric of what is no sample but the stack of the switch-out that follows. */
 #define SAMPLER_SWITCH_STACKS 0xffffffffu

@@ -104,7 +104,8 @@ bool SamplerRecordDecoder::decode_switch(std::span<const std::byte> record, even
   if (!from) return false;
   if (from->header.type == SAMPLER_SWITCH_OUT)
     event = event::SwitchOut{from->header.time_ns, task_of(from->header), from->header.cpu,
-                             (from->flags & SAMPLER_PREEMPTED) != 0, from->header.stack};
+                             (from->flags & SAMPLER_PREEMPTED) != 0, from->header.stack,
+                             (from->flags & SAMPLER_UNINTERRUPTIBLE) != 0};
   else
     event = event::SwitchIn{from->header.time_ns, task_of(from->header), from->header.cpu, from->woken_ns,
                             {static_cast<int32_t>(from->waker_pid), static_cast<int32_t>(from->waker_tid)}};

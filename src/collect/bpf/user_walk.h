@@ -229,6 +229,24 @@ CP_INLINE int walk_frame_pointer_step(struct user_walk *walk) {
   return 0;
 }
 
+/* Code that is about to return says where to. */
+CP_INLINE int walk_returning_step(struct user_walk *walk, uint64_t room) {
+  uint64_t return_address = 0;
+  if (walk_read(walk->sp + room, &return_address)) return walk_stop_at_value(walk, SAMPLER_END_UNREADABLE);
+  if (return_address && !walk_find_mapping(walk, return_address - 1))
+    return walk_stop_unmapped(walk, SAMPLER_END_NO_UNWIND_INFO);
+  walk->pc = return_address;
+  walk->sp += room + 8;
+  walk->exact = walk->registers_known = 0;
+  return 0;
+}
+
+CP_INLINE int walk_without_cfi(struct user_walk *walk) {
+  uint64_t code = 0, room = 0;
+  if (walk_read(walk->pc, &code) == 0 && cp_return_room(code, &room)) return walk_returning_step(walk, room);
+  return walk_frame_pointer_step(walk);
+}
+
 /* In the few instructions of clone3 that come before a root: the thread that called it, or a new one at its start. */
 CP_INLINE int walk_root_gap_step(struct user_walk *walk) {
   uint64_t return_address = 0;
@@ -243,7 +261,7 @@ CP_INLINE int walk_root_gap_step(struct user_walk *walk) {
 CP_INLINE int walk_gap_step(struct user_walk *walk, const struct walk_row *row) {
   int leads_to_root = walk->exact && row->next_distance && row->next_distance < WALK_ROOT_GAP &&
                       walk_rule_is(row->next_rule, CP_CFA_STOP);
-  return leads_to_root ? walk_root_gap_step(walk) : walk_frame_pointer_step(walk);
+  return leads_to_root ? walk_root_gap_step(walk) : walk_without_cfi(walk);
 }
 
 CP_INLINE int walk_rule_step(struct user_walk *walk, const cp_rule *rule, struct walk_memory *memory) {
@@ -339,14 +357,14 @@ CP_INLINE int walk_advance(struct user_walk *walk, uint64_t *frames, struct walk
     return walk_record_frame(walk, frames) || walk_rule_step(walk, &place->rule, memory);
   if (walk_enter_frame(walk, frames)) return 1;
   if (walk->found.flags & SAMPLER_MAPPING_UNSURE) return walk_ask(walk, SAMPLER_END_NO_MAPPING);
-  if (!walk->found.module) return walk_frame_pointer_step(walk);
+  if (!walk->found.module) return walk_without_cfi(walk);
   const struct sampler_module *module = walk_module(walk->found.module);
   if (!module) return walk_stop(walk, SAMPLER_END_NO_MAPPING);
   if (module->state == SAMPLER_MODULE_UNKNOWN) {
     walk_want_module(walk, walk->found.module);
     return walk_ask(walk, SAMPLER_END_NO_UNWIND_INFO);
   }
-  if (module->state != SAMPLER_MODULE_READY) return walk_frame_pointer_step(walk);
+  if (module->state != SAMPLER_MODULE_READY) return walk_without_cfi(walk);
 
   struct walk_row row = {0, 0, 0, 0};
   uint64_t offset = walk->pc - !walk->exact - walk->found.bias;

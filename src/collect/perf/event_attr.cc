@@ -56,6 +56,7 @@ perf_event_attr side_band_attr(const AttrChoices& choices) {
   attr.comm = attr.comm_exec = 1;
   attr.task = 1;
   attr.context_switch = choices.switches;
+  attr.ksymbol = choices.kernel_symbols;
   return attr;
 }
 

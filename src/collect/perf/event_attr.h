@@ -20,6 +20,7 @@ struct AttrChoices {
   bool enable_on_exec = false;    // a command: events begin with its exec; else they begin when opened or enabled
   bool start_disabled = false;
   bool switches = true;           // the side band tells them
+  bool kernel_symbols = false;    // and what code the kernel makes: told to events of a whole CPU only
   bool count_lost = false;        // the kernel has PERF_FORMAT_LOST: 6.0
   uint32_t wakeup_bytes = 0;
 };

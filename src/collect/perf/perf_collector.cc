@@ -152,7 +152,8 @@ Result<void> PerfCollector::open(event::EventSink& sink) {
                         .kernel = options_.kernel,
                         .inherit = options_.inherit && !wide_,
                         .enable_on_exec = command_.has_value(),
-                        .switches = options_.switches};
+                        .switches = options_.switches,
+                        .kernel_symbols = wide_ && options_.kernel};
   TRY(events_->probe(specs_));
   if (options_.off_cpu) events_->probe_off_cpu(specs_);
   start_ns_ = monotonic_ns();

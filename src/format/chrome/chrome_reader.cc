@@ -279,6 +279,7 @@ class ChromeReader {
     wait.interval.is_borrowed = parser_.find_argument("borrowed").has_value();
     wait.interval.is_guessed = parser_.find_argument("guessed").has_value();
     wait.interval.is_open = parser_.find_argument("open").has_value();
+    wait.interval.is_uninterruptible = parser_.find_argument("uninterruptible").has_value();
     if (const auto end = parser_.find_argument("end")) wait.interval.end = end_named(end->text, wait.interval.end);
     waits_.push_back(wait);
     return true;

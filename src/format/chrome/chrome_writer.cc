@@ -295,6 +295,7 @@ class ChromeWriter {
       member_if("borrowed", wait.is_borrowed);
       member_if("guessed", wait.is_guessed);
       member_if("open", wait.is_open);
+      member_if("uninterruptible", wait.is_uninterruptible);
       if (wait.end != profile::StackEnd::kNotUnwound) json_.text("end", name_of(wait.end));
       json_.end_object();
       json_.end_object();

@@ -74,6 +74,18 @@ TEST(FoldedWriter, SamplesOfOtherEventsAreSaid) {
   EXPECT_EQ(none.count("samples_of_other_events"), 0u) << "the one that was asked for";
 }
 
+TEST(FoldedWriter, ByContainerAndCgroup) {
+  Profile p = example_recording();
+  p.processes[0].cgroup = p.strings.intern("/machine.slice/machine-a;b.scope/payload");
+  WriteOptions options;
+  options.by = GroupBy::kContainer;
+  EXPECT_EQ(lines_of(written(p, options)).at(0), "[no container];tool;main 1");
+  EXPECT_EQ(lines_of(written(p, options)).at(1), "a:b;app;[unknown] 1");
+  options.by = GroupBy::kCgroup;
+  EXPECT_EQ(lines_of(written(p, options)).front(), "/machine.slice/machine-a:b.scope/payload;app;[unknown] 1");
+  EXPECT_EQ(lines_of(written(p, options)).back(), "[no cgroup];tool;main 1");
+}
+
 TEST(FoldedPairs, WrittenAndReadBack) {
   auto read = read_bytes(folded_format(), "main;a 6 10\nmain;b 7 0\nmain;big 9007199254740993 2\n");
   ASSERT_TRUE(read) << read.error().message;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analyze/frames.h"
+#include "base/container_name.h"
 #include "format/folded/folded.h"
 #include "format/folded/folded_tree.h"
 #include "format/frame_text.h"
@@ -105,17 +106,29 @@ class FoldedWriter {
     const profile::Thread& thread = profile_.threads[id.index()];
     const profile::Process* process =
         thread.process.valid() ? &profile_.processes[thread.process.index()] : nullptr;
+    const FoldedTree::Node outermost = group_node(process);
     text_.clear();
     std::string_view comm = profile_.text(process ? process->name : thread.name);
     if (comm.empty()) comm = profile_.text(thread.name);
     append_clean(text_, comm.empty() ? profile::kUnknownFrame : comm, true);
     if (options_.folded_style == FoldedStyle::kExtended) text_ += fmt::format("-{}", process ? process->pid : thread.tid);
-    FoldedTree::Node node = tree_.child(FoldedTree::kRoot, text_);
+    FoldedTree::Node node = tree_.child(outermost, text_);
     if (options_.by != GroupBy::kThread) return node;
     text_.clear();
     append_clean(text_, profile_.text(thread.name), true);
     if (text_.empty()) text_ = fmt::format("tid-{}", thread.tid);
     return tree_.child(node, text_);
+  }
+
+  // What stands before the process: its container or control group.
+  FoldedTree::Node group_node(const profile::Process* process) {
+    if (options_.by != GroupBy::kContainer && options_.by != GroupBy::kCgroup) return FoldedTree::kRoot;
+    const std::string_view cgroup = process ? profile_.text(process->cgroup) : std::string_view();
+    const std::string name = options_.by == GroupBy::kCgroup ? std::string(cgroup) : container_of(cgroup);
+    text_.clear();
+    append_clean(text_, name, true);
+    if (text_.empty()) text_ = options_.by == GroupBy::kCgroup ? "[no cgroup]" : "[no container]";
+    return tree_.child(FoldedTree::kRoot, text_);
   }
 
   const Profile& profile_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "format/perfdata/file_header.h"
 #include "format/perfdata/layout.h"
@@ -248,6 +249,8 @@ Result<void> PerfDataSource::ensure_begun() {
     for (const FileEvent& event : events_) {
       const perf_event_attr& attr = event.attr;
       info_.has_switches |= attr.context_switch;
+      // Without a choice it is the scheduler's clock, which keeps close to CLOCK_MONOTONIC.
+      info_.is_other_clock |= attr.use_clockid && attr.clockid != CLOCK_MONOTONIC;
       info_.has_kernel_stacks |= (attr.sample_type & PERF_SAMPLE_CALLCHAIN) && !attr.exclude_kernel && !attr.exclude_callchain_kernel;
       arch_from_registers |= attr.sample_regs_user == event::kAarch64Registers;
       if (!is_side_band(attr) && metric < info_.metrics.size()) info_.metrics[metric++] = metric_of(event);

@@ -42,5 +42,7 @@ inline constexpr const char* kLabelProcess = "process";
 inline constexpr const char* kLabelPid = "pid";
 inline constexpr const char* kLabelThread = "thread";
 inline constexpr const char* kLabelTid = "tid";
+inline constexpr const char* kLabelCgroup = "cgroup";        // of the process, where it is known
+inline constexpr const char* kLabelContainer = "container";  // and its container, where it is one's
 
 }  // namespace cprof::format::pb

@@ -276,7 +276,7 @@ class PprofReader {
     return builder_.label_set(labels_);
   }
 
-  // A number "tid" makes the sample's thread known; "pid", "thread" and "process" add to it. The labels stay.
+  // A number "tid" makes the sample's thread known; "pid", "thread", "process" and "cgroup" add to it. The labels stay.
   profile::ThreadId thread_of(profile::LabelSetId labels) {
     if (!labels.valid()) return {};
     if (labels.index() >= thread_of_labels_.size()) thread_of_labels_.resize(labels.index() + 1);
@@ -291,7 +291,10 @@ class PprofReader {
     const int32_t pid = number_label(pb::kLabelPid).value_or(0);
     const std::string_view process_name = text_label(pb::kLabelProcess), thread_name = text_label(pb::kLabelThread);
     auto [process, is_new_process] = processes_.try_emplace({pid, std::string(process_name)});
-    if (is_new_process) process->second = builder_.add_process(pid, process_name.empty() ? thread_name : process_name);
+    if (is_new_process) {
+      process->second = builder_.add_process(pid, process_name.empty() ? thread_name : process_name);
+      builder_.profile().processes[process->second.index()].cgroup = builder_.intern(text_label(pb::kLabelCgroup));
+    }
     auto [thread, is_new] = threads_.try_emplace({process->second, tid, std::string(thread_name)});
     if (is_new) thread->second = builder_.add_thread(process->second, tid, thread_name);
     return thread->second;

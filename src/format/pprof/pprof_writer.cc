@@ -5,6 +5,7 @@
 
 #include <protozero/pbf_writer.hpp>
 
+#include "base/container_name.h"
 #include "format/address_book.h"
 #include "format/gzip.h"
 #include "format/pprof/pprof.h"
@@ -144,6 +145,9 @@ class PprofWriter {
       const profile::Process& process = profile_.processes[thread.process.index()];
       if (auto name = profile_.text(process.name); !name.empty()) add_label(sample, pb::kLabelProcess, name, {});
       add_label(sample, pb::kLabelPid, {}, process.pid);
+      const std::string_view cgroup = profile_.text(process.cgroup);
+      if (!cgroup.empty() && cgroup != "/") add_label(sample, pb::kLabelCgroup, cgroup, {});
+      if (auto container = container_of(cgroup); !container.empty()) add_label(sample, pb::kLabelContainer, container, {});
     }
     if (auto name = profile_.text(thread.name); !name.empty()) add_label(sample, pb::kLabelThread, name, {});
     add_label(sample, pb::kLabelTid, {}, thread.tid);

@@ -40,6 +40,10 @@ class OwnModules final : public ModuleProvider {
       if (pc >= module.start && pc < module.end) return module;
     return std::nullopt;
   }
+  std::optional<uint64_t> code_at(uint64_t pc) override {
+    uint64_t code = 0;
+    return OwnMemory().read_u64(pc, code) == Memory::Read::kOk ? std::optional(code) : std::nullopt;
+  }
   uint64_t generation() const override { return cached ? 1 : 0; }
   bool cached = false;
   uint64_t finds = 0;

@@ -77,6 +77,9 @@ class ModuleProvider {
 
   // Whether a call instruction ends right before pc: asked where a return address must be guessed.
   virtual bool follows_call(uint64_t /*pc*/) { return false; }
+
+  // The 8 bytes of code at pc, the first one lowest: asked where there is no CFI. Nothing: not known.
+  virtual std::optional<uint64_t> code_at(uint64_t /*pc*/) { return std::nullopt; }
 };
 
 class SnapshotUnwinder {

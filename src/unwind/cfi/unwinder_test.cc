@@ -39,8 +39,13 @@ class Modules final : public ModuleProvider {
   uint64_t generation() const override { return current; }
   uint64_t process_key() const override { return process; }
   bool follows_call(uint64_t pc) override { return calls.contains(pc); }
+  std::optional<uint64_t> code_at(uint64_t pc) override {
+    const auto found = code.find(pc);
+    return found == code.end() ? std::nullopt : std::optional(found->second);
+  }
   std::vector<Module> modules;
   std::set<uint64_t> calls;
+  std::map<uint64_t, uint64_t> code;
   uint64_t current = 0, process = 0, finds = 0;
 };
 
@@ -213,6 +218,37 @@ TEST_F(UnwindX86, CodeWithoutCfiUsesTheFramePointer) {
   EXPECT_EQ(unwind().frames[1].origin, FrameOrigin::kFramePointer);
   word(0x208) = 0;
   expect(StopReason::kNullReturn, {kBias + kNoCfi, kJit + 8});
+}
+
+// CPython's, whose interpreter is compiled without frame pointers.
+TEST_F(UnwindX86, TrampolinesSayHowTheyReturn) {
+  word(0) = kJit + 6;  // of leaf: sub $8,%rsp; call *%rcx; | add $8,%rsp; ret
+  word(8) = 0x1111;
+  word(16) = kBias + kMid + 5;
+  word(24 + 16) = kSp + 0x100;
+  word(24 + 24) = kBias + kMain + 5;
+  modules_.code[kJit + 6] = 0x9090'90c3'08c4'8348;
+  expect(StopReason::kUndefinedReturn, {kBias + kLeaf, kJit + 6, kBias + kMid + 5, kBias + kMain + 5, kBias + kStart + 5});
+  EXPECT_EQ(unwind().frames[2].origin, FrameOrigin::kCfi);
+  word(16) = 0x4141414141414141;
+  expect(StopReason::kNoUnwindInfo, {kBias + kLeaf, kJit + 6});
+  modules_.code.clear();
+  expect(StopReason::kNoUnwindInfo, {kBias + kLeaf, kJit + 6});
+}
+
+TEST_F(UnwindX86, EachInstructionOfATrampolineSaysHowItReturns) {
+  const std::pair<uint64_t, uint64_t> instructions[] = {
+      {0x8348'd1ff'08ec'8348, 0}, {0x90c3'08c4'8348'd1ff, 8}, {0x9090'90c3'08c4'8348, 8}, {0x9090'9090'9090'90c3, 0}};
+  for (auto [code, room] : instructions) {
+    set(16, kJit);
+    modules_.code[kJit] = code;
+    memory_.words.clear();
+    word(room) = kBias + kMain + 5;
+    set(6, kSp + 0x100);
+    word(0x100) = 0;
+    word(0x108) = kBias + kStart + 5;
+    expect(StopReason::kUndefinedReturn, {kJit, kBias + kMain + 5, kBias + kStart + 5});
+  }
 }
 
 TEST_F(UnwindX86, DoubtfulFramePointersAreNotFollowed) {

@@ -163,7 +163,7 @@ struct SnapshotUnwinder::Impl {
   // its start, before a root.
   Progress gap_step() {
     cp_rule beside;
-    if (!frame.exact || !leads_to_root()) return frame_pointer_step();
+    if (!frame.exact || !leads_to_root()) return returning_step();
     uint64_t return_address = 0;
     if (read_word(this, frame.sp, &return_address) != 0 || return_address == 0 || !lookup(return_address - 1, beside))
       return stop(StopReason::kUndefinedReturn);
@@ -182,6 +182,23 @@ struct SnapshotUnwinder::Impl {
       if (rule.cfa_kind != CP_CFA_NONE) return rule.cfa_kind == CP_CFA_STOP;
     }
     return false;
+  }
+
+  // Code that is about to return says where to.
+  Progress returning_step() {
+    const bool has_return_addresses_on_stack = core.lr >= CP_MAX_REGISTERS;  // x86-64
+    const auto code = has_return_addresses_on_stack ? modules->code_at(frame.pc) : std::nullopt;
+    uint64_t room = 0, return_address = 0;
+    if (!code || !cp_return_room(*code, &room)) return frame_pointer_step();
+    if (read_word(this, frame.sp + room, &return_address) != 0) return stop_for_read();
+    cp_rule ignored;
+    if (return_address != 0 && !lookup(return_address - 1, ignored)) return stop(StopReason::kNoUnwindInfo);
+    frame.pc = frame.lr = return_address;
+    frame.sp += room + 8;
+    frame.exact = 0;
+    origin = FrameOrigin::kCfi;
+    if (full) save_frame();
+    return Progress::kGoOn;
   }
 
   // Code without CFI. A frame pointer is believed only if it points into the stack just above and its return address
