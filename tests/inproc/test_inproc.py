@@ -578,7 +578,7 @@ def test_subdirectory(folder):
         objects += found
     (folder / "map").write_text("{ global: cprof_*; local: *; };")
     run("g++", "-shared", "-o", folder / "libcprof.so.0", *objects, "-Wl,-z,defs", f"-Wl,--version-script={folder}/map", "-Wl,-soname,libcprof.so.0",
-        "-Wl,--gc-sections", "-lz", "-lzstd", "-ldeflate", "-llzma")
+        "-static-libstdc++", "-static-libgcc", "-Wl,--gc-sections", "-lz", "-lzstd", "-ldeflate", "-llzma")
     run(PLAIN, 0.2, env={**preload(f"out={folder}/linked.folded"), "LD_PRELOAD": folder / "libcprof.so.0"})
     expect("share_sixty" in (folder / "linked.folded").read_text(), "the library of those files records nothing")
 
