@@ -94,8 +94,8 @@ def overhead_section(part):
         rows.append([name, spread(added_percent(rounds, name), 2), spread(added_percent(rounds, name, "all_s"), 2)])
     return "\n\n".join([
         f"## Overhead: {times(rounds)}, two threads with {part['settings']['seconds']:g} s of work each",
-        "What is added to the CPU time that the program takes alone. *Program*: its own until its work is done, with the library's "
-        "collector thread in it; *all*: with the profiler's process and the writing of files.",
+        "What is added to the CPU time that the program takes alone. *Program*: its two threads; "
+        "*all*: with the profiler's process or thread, from its start to the written file.",
         table(["", "program, added %", "all, added %"], rows)])
 
 
