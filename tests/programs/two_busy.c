@@ -1,6 +1,6 @@
-// two_busy SECONDS [FILE [ROUNDS]]: two busy threads with stacks of a dozen frames, for the bench. FILE gets the
-// threads' CPU seconds at work, so that the bench can tell them from the profiler's in one run, be it a thread of this process. With ROUNDS each thread does that much work,
-// however long it takes, so that what a profiler takes of the program's time shows in those seconds.
+// two_busy SECONDS [FILE [ROUNDS]]: two busy threads with stacks of a dozen frames, for the bench. FILE gets the threads' CPU
+// seconds at work, so that the bench can tell them from the profiler's in one run, be it a thread of this process. With ROUNDS
+// each thread does that much work, however long it takes, so that what a profiler takes of the program's time shows in them.
 #include <pthread.h>
 #include <stdio.h>
 
