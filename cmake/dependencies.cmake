@@ -1,13 +1,5 @@
-# The libraries of docs/design/0001-dependencies.md, from the distribution's packages. The archive is taken where there is
-# one: then every build tests the code that the static program ships, and that program is one more link of the same objects.
-function(cprof_find_library target)
-  cmake_parse_arguments(ARG "" "" "NAMES;PATHS;NEEDS" ${ARGN})
-  set(archives ${ARG_NAMES})
-  list(TRANSFORM archives REPLACE "(.+)" "lib\\1.a")
-  find_library(${target}_LIBRARY NAMES ${archives} ${ARG_NAMES} PATHS ${ARG_PATHS} REQUIRED)
-  add_library(dep::${target} INTERFACE IMPORTED GLOBAL)
-  target_link_libraries(dep::${target} INTERFACE ${${target}_LIBRARY} ${ARG_NEEDS})
-endfunction()
+# The libraries of docs/design/0001-dependencies.md, from the distribution's packages.
+include(cmake/library_dependencies.cmake)
 
 set(CPROF_LLVM_ROOTS /usr/lib/llvm-19 /usr/lib/llvm-18 /usr/lib/llvm-17 /usr/lib/llvm-16)
 set(CPROF_LLVM_LIBS ${CPROF_LLVM_ROOTS})
@@ -15,11 +7,6 @@ list(TRANSFORM CPROF_LLVM_LIBS APPEND /lib)
 set(CPROF_LLVM_INCLUDES ${CPROF_LLVM_ROOTS})
 list(TRANSFORM CPROF_LLVM_INCLUDES APPEND /include)
 
-find_package(Threads REQUIRED)
-cprof_find_library(z NAMES z)
-cprof_find_library(zstd NAMES zstd)
-cprof_find_library(deflate NAMES deflate)
-cprof_find_library(lzma NAMES lzma)
 # Its archive needs libm for the built-in mathematical functions.
 cprof_find_library(sqlite NAMES sqlite3 NEEDS m ${CMAKE_DL_LIBS})
 

@@ -11,6 +11,7 @@ FOLDER = Path("docs/benchmarks")
 END = "<!-- generated: end -->\n"
 sys.path.insert(0, str(ROOT / "tests/bench"))
 import format_tables  # noqa: E402
+import inproc_tables  # noqa: E402
 import tables  # noqa: E402
 
 # Results, the page that they go to, and what makes words of them. Results that are not there yet make nothing.
@@ -18,6 +19,7 @@ PARTS = (
     ("perf.json", Path("docs/benchmarks.md"), tables.page),
     ("perf.json", Path("README.md"), tables.summary),
     ("formats.json", Path("docs/benchmarks.md"), format_tables.page),
+    ("inproc.json", Path("docs/benchmarks.md"), inproc_tables.page),
 )
 
 

@@ -70,6 +70,10 @@ CPROF_API_ void cprof_counter(const char *name, double value);
 CPROF_API_ void cprof_mark(const char *name);
 CPROF_API_ void cprof_thread_name(const char *name);
 
+/* A scope of that name that lasts longer is a latency spike: a session with keep=S writes its last S seconds then. Of two limits
+ * for a name the shorter holds; 64 names. 0, or -1 and cprof_error() tells. */
+CPROF_API_ int cprof_limit_scope(const char *name, uint64_t longest_ns);
+
 /* ---- what the macros need: private ---- */
 
 struct cprof_site {
@@ -173,6 +177,12 @@ static inline __attribute__((always_inline)) uint32_t cprof_begin_(struct cprof_
   return cprof_push_(cprof_thread_, id, cprof_sp_());
 }
 
+static inline __attribute__((always_inline)) uint32_t cprof_begin_limited_(struct cprof_site *site, uint64_t longest_ns) {
+  if (!__atomic_load_n(&cprof_enabled_, __ATOMIC_RELAXED)) return CPROF_NO_SCOPE_;
+  if (__builtin_expect(!__atomic_load_n(&site->id, __ATOMIC_RELAXED), 0)) cprof_limit_scope(site->name, longest_ns);
+  return cprof_begin_(site);
+}
+
 static inline __attribute__((always_inline)) void cprof_end_(const uint32_t *scope) {
   uint64_t now;
   struct cprof_thread *thread;
@@ -220,6 +230,9 @@ static inline __attribute__((always_inline)) void cprof_count_(struct cprof_site
 #define CPROF_FUNCTION() CPROF_SCOPE_AT_(cprof_begin_(CPROF_SITE_(__func__)), __COUNTER__)
 #define CPROF_SCOPE_DYNAMIC(name) \
   CPROF_SCOPE_AT_((__atomic_load_n(&cprof_enabled_, __ATOMIC_RELAXED) ? cprof_scope_begin(name) : CPROF_NO_SCOPE_), __COUNTER__)
+/* A scope with a limit, as cprof_limit_scope() has it. */
+#define CPROF_SCOPE_TRIGGER(name, longest_ns) \
+  CPROF_SCOPE_AT_(cprof_begin_limited_(CPROF_SITE_(name), longest_ns), __COUNTER__)
 /* A critical section that is sampled at a rate of its own, until the end of the block. */
 #define CPROF_SAMPLE_RATE(hz) \
   __attribute__((cleanup(cprof_rate_end_), unused)) const uint32_t CPROF_JOIN_(cprof_rate_, __LINE__) = cprof_rate_begin(hz)
@@ -247,10 +260,12 @@ static inline void cprof_scope_end(uint32_t scope) { (void)scope; }
 static inline void cprof_counter(const char *name, double value) { (void)name, (void)value; }
 static inline void cprof_mark(const char *name) { (void)name; }
 static inline void cprof_thread_name(const char *name) { (void)name; }
+static inline int cprof_limit_scope(const char *name, uint64_t longest_ns) { (void)name, (void)longest_ns; return 0; }
 
 #define CPROF_SCOPE(name) ((void)0)
 #define CPROF_FUNCTION() ((void)0)
 #define CPROF_SCOPE_DYNAMIC(name) ((void)0)
+#define CPROF_SCOPE_TRIGGER(name, longest_ns) ((void)0)
 #define CPROF_SAMPLE_RATE(hz) ((void)0)
 #define CPROF_THREAD(name) ((void)0)
 #define CPROF_COUNTER(name, value) ((void)0)

@@ -23,6 +23,7 @@
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "load/load.h"
+#include "object/process_files.h"
 
 namespace cprof::cli {
 namespace {
@@ -38,6 +39,16 @@ struct CtlArguments {
 };
 
 std::string fd_path(int pid, std::string_view name) { return fmt::format("/proc/{}/fd/{}", pid, name); }
+
+// Where the process has the block in its memory: for one that has closed all its descriptors. Empty: nowhere.
+std::string mapping_path(int pid) {
+  const auto maps = object::read_maps(pid);
+  if (!maps) return "";
+  for (const object::MapsEntry& entry : *maps)
+    if (entry.deleted && entry.path == fmt::format("/memfd:{}", kControlName))
+      return fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, entry.start, entry.end);
+  return "";
+}
 
 // The descriptor of the process that is the block.
 Result<Fd> open_block(int pid) {
@@ -55,6 +66,7 @@ Result<Fd> open_block(int pid) {
     if (size > 0 && std::string_view(target, static_cast<size_t>(size)) == wanted) path = link;
   }
   closedir(listing);
+  if (path.empty()) path = mapping_path(pid);
   if (path.empty())
     return fail(fmt::format("process {} has no libcprof inside that can be asked: run it with CPROF=... in its environment, or let "
                             "it call cprof_allow_control()", pid));

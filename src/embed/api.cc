@@ -29,11 +29,6 @@ int result_of(const Result<void>& result) {
   return -1;
 }
 
-void say(const std::string& line) {
-  const std::string text = "cprof: " + line + "\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-}
-
 Result<void> start_by_environment(const char* text) {
   const Options options = TRY(parse_options(text));
   Library::get().set_told(true);
@@ -74,6 +69,10 @@ int cprof_dump(const char* path) { return result_of(Library::get().dump(path ? p
 int cprof_allow_control(const char* options) {
   auto known = parse_options(options ? options : "");
   return result_of(known ? open_control(options ? options : "") : std::unexpected(std::move(known.error())));
+}
+
+int cprof_limit_scope(const char* name, uint64_t longest_ns) {
+  return result_of(name ? Library::get().limit_scope(name, longest_ns) : cprof::fail("a limit without the name of a scope"));
 }
 
 const char* cprof_error(void) { return errors[newest_error.load(std::memory_order_acquire)]; }

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ namespace {
 
 struct Control {
   Fd fd, dumped;
+  ino_t file = 0;   // what fd is: a program that closes every descriptor may have another file there later
   ControlBlock* block = nullptr;
   std::string options;
 };
@@ -101,6 +103,11 @@ void* wait_for_requests(void* argument) {
   return nullptr;
 }
 
+ino_t inode_of(int fd) {
+  struct stat st;
+  return fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
 Result<void> make_block(Control& here) {
   here.fd = Fd(memfd_create(kControlName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!here.fd || ftruncate(here.fd.get(), sizeof(ControlBlock)) != 0 ||
@@ -109,6 +116,7 @@ Result<void> make_block(Control& here) {
   void* memory = mmap(nullptr, sizeof(ControlBlock), PROT_READ | PROT_WRITE, MAP_SHARED, here.fd.get(), 0);
   if (memory == MAP_FAILED) return fail_errno("the block of cprof ctl");
   here.block = static_cast<ControlBlock*>(memory);
+  here.file = inode_of(here.fd.get());
   here.block->version = ControlBlock::kVersion;
   __atomic_store_n(&here.block->magic, ControlBlock::kMagic, __ATOMIC_RELEASE);
   return {};
@@ -145,10 +153,12 @@ void renew_control_in_child() {
   control = nullptr;
   is_open = false;
   munmap(parents->block, sizeof(ControlBlock));
+  if (inode_of(parents->fd.get()) != parents->file) parents->fd.release();
   parents->fd = Fd();
   parents->dumped = Fd();
   auto options = parse_options(parents->options);
-  if (options && options->children == Children::kYes) (void)open_control(parents->options);
+  if (!options || options->children != Children::kYes) return;
+  if (auto opened = open_control(parents->options); !opened) say("this child cannot be asked by cprof ctl: " + opened.error().message);
 }
 
 }  // namespace cprof::embed

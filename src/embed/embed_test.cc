@@ -17,7 +17,7 @@ namespace {
 TEST(EmbedOptions, EveryKey) {
   auto options = parse_options(
       "out=a.folded,out=b.pftrace,freq=4000,mode=wall,overflow=overwrite,children=exec,kernel=yes,events=timer,quiet=yes,"
-      "ring=1024,buffer=2M,window=100ms/2s,signal=USR1,seconds=1.5,start=no");
+      "ring=1024,buffer=2M,window=100ms/2s,signal=USR1,seconds=1.5,start=no,trigger=a>b>20ms,trigger=c>1,keep=5s");
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options->outputs, (std::vector<std::string>{"a.folded", "b.pftrace"}));
   EXPECT_EQ(options->frequency_hz, 4000u);
@@ -31,13 +31,25 @@ TEST(EmbedOptions, EveryKey) {
   EXPECT_EQ(options->window_period_ns, 2'000'000'000u);
   EXPECT_EQ(options->trigger_signal, SIGUSR1);
   EXPECT_DOUBLE_EQ(options->trigger_seconds, 1.5);
+  ASSERT_EQ(options->scope_limits.size(), 2u);
+  EXPECT_EQ(options->scope_limits[0].scope, "a>b");
+  EXPECT_EQ(options->scope_limits[0].longest_ns, 20'000'000u);
+  EXPECT_EQ(options->scope_limits[1].longest_ns, 1'000'000'000u);
+  EXPECT_EQ(options->keep_ns, 5'000'000'000u);
+}
+
+TEST(EmbedOptions, WhatIsKeptForAWhileIsTheNewest) {
+  EXPECT_EQ(parse_options("keep=1s")->overflow, Overflow::kOverwrite);
+  EXPECT_EQ(parse_options("overflow=drop,keep=1s")->overflow, Overflow::kDrop);
+  EXPECT_EQ(parse_options("freq=1")->overflow, Overflow::kDrop);
 }
 
 TEST(EmbedOptions, WhatIsWrongIsNamed) {
   const std::pair<const char*, const char*> cases[] = {
       {"freq=often", "freq: 'often' is not"},       {"freq", "'freq' is no KEY=VALUE"},   {"colour=red", "'colour=red'"},
       {"ring=1000", "a power of two"},              {"window=3s/2s", "part of its period"}, {"signal=USR1", "needs seconds="},
-      {"mode=fast", "one of cpu, wall"},            {"trigger=a>1ms", "not supported"},     {"out=", "not a file"},
+      {"trigger=a,keep=1s", "not NAME>TIME"},       {"trigger=>1s,keep=1s", "not NAME>TIME"}, {"trigger=a>soon,keep=1s", "not a number"},
+      {"mode=fast", "one of cpu, wall"},            {"trigger=a>1ms", "needs keep="},     {"out=", "not a file"},
   };
   for (const auto& [text, words] : cases) {
     auto options = parse_options(text);

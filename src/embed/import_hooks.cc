@@ -100,15 +100,19 @@ void* address_of(F* function) {
   return reinterpret_cast<void*>(function);
 }
 
-const Hook kHooks[] = {
-    {"pthread_create", address_of(create_thread), reinterpret_cast<void**>(&real_create)},
-    {"_exit", address_of(exit_at_once), reinterpret_cast<void**>(&real_exit)},
-    {"_Exit", address_of(exit_at_once), reinterpret_cast<void**>(&real_exit)},
-    {"longjmp", address_of(jump), reinterpret_cast<void**>(&real_longjmp)},
-    {"_longjmp", address_of(jump), reinterpret_cast<void**>(&real_longjmp)},
-    {"siglongjmp", address_of(jump_with_mask), reinterpret_cast<void**>(&real_siglongjmp)},
-    {"__longjmp_chk", address_of(checked_jump), reinterpret_cast<void**>(&real_checked_longjmp)},
-};
+// Made at its first use: a preloaded library starts its session before the variables of this file have their values.
+std::span<const Hook> hooks() {
+  static const Hook kHooks[] = {
+      {"pthread_create", address_of(create_thread), reinterpret_cast<void**>(&real_create)},
+      {"_exit", address_of(exit_at_once), reinterpret_cast<void**>(&real_exit)},
+      {"_Exit", address_of(exit_at_once), reinterpret_cast<void**>(&real_exit)},
+      {"longjmp", address_of(jump), reinterpret_cast<void**>(&real_longjmp)},
+      {"_longjmp", address_of(jump), reinterpret_cast<void**>(&real_longjmp)},
+      {"siglongjmp", address_of(jump_with_mask), reinterpret_cast<void**>(&real_siglongjmp)},
+      {"__longjmp_chk", address_of(checked_jump), reinterpret_cast<void**>(&real_checked_longjmp)},
+  };
+  return kHooks;
+}
 
 // ---- import tables ----
 
@@ -181,7 +185,7 @@ void put(const dl_phdr_info& info, uintptr_t slot, void* replacement) {
 }
 
 const Hook* hook_named(const char* name) {
-  for (const Hook& hook : kHooks)
+  for (const Hook& hook : hooks())
     if (*hook.real && strcmp(hook.name, name) == 0) return &hook;
   return nullptr;
 }
@@ -219,7 +223,7 @@ int hook_file(dl_phdr_info* info, size_t, void*) {
 void hook_imports() {
   static std::mutex one_at_a_time;
   std::lock_guard lock(one_at_a_time);
-  for (const Hook& hook : kHooks)
+  for (const Hook& hook : hooks())
     if (!*hook.real) *hook.real = dlsym(RTLD_DEFAULT, hook.name);
   // The loader's lock is held: no file is unmapped meanwhile.
   dl_iterate_phdr(hook_file, nullptr);

@@ -33,6 +33,11 @@ bool is_first_process() {
 
 }  // namespace
 
+void say(const std::string& line) {
+  const std::string text = "cprof: " + line + "\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+}
+
 bool Library::exists() { return instance.load(std::memory_order_acquire) != nullptr; }
 
 Library& Library::get() {
@@ -64,7 +69,7 @@ Result<void> Library::start(std::string_view text) {
 }
 
 Result<void> Library::start_locked(const Options& options) {
-  Surroundings around{threads_, names_, modules_,
+  Surroundings around{threads_, names_, modules_, limits_,
                       {program_invocation_short_name, getpid(), sessions_, is_first_process()}};
   ring_records_ = options.ring_records;
   auto session = std::make_unique<Session>(options, around);
@@ -79,7 +84,7 @@ Result<void> Library::stop_locked() {
   Result<void> result = session_->stop();
   tell(session_->summary());
   if (!result) tell(result.error().message);
-  sessions_ += !session_->options().outputs.empty();  // those that wrote files
+  sessions_ += session_->numbers_used();
   has_session_ = false;
   session_.reset();
   return result;
@@ -103,6 +108,11 @@ Result<void> Library::dump_onto(int fd, const std::string& name) {
   return session_->dump_onto(fd, name);
 }
 
+Result<void> Library::limit_scope(std::string_view name, uint64_t longest_ns) {
+  if (limits_.add(names_.of_site(name), longest_ns)) return {};
+  return fail("limits for more than " + std::to_string(ScopeLimits::kMost) + " names of scopes");
+}
+
 void Library::fill(cprof_status& status) {
   memset(&status, 0, sizeof status);
   std::lock_guard lock(control_);
@@ -112,9 +122,7 @@ void Library::fill(cprof_status& status) {
 
 // To people, for sessions that the environment started: the first process of a run, in one line.
 void Library::tell(const std::string& line) const {
-  if (!is_told_ || session_->options().quiet || !is_first_process()) return;
-  const std::string text = "cprof: " + line + "\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  if (is_told_ && !session_->options().quiet && is_first_process()) say(line);
 }
 
 // A signal during fork() of a large process makes the kernel begin anew each time: none comes while it runs.
@@ -159,7 +167,8 @@ void Library::after_fork_in_child() {
   names_.unlock_after_fork();
   threads_.unlock_after_fork();
   if (parents && parents->options().children == Children::kYes) {
-    if (auto started = start_locked(parents->options()); !started) has_session_ = false;
+    auto started = start_locked(parents->options());
+    if (!started && is_told_) say("this child is not recorded: " + started.error().message);
   }
   renew_trigger_in_child();
   renew_control_in_child();

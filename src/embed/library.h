@@ -10,6 +10,9 @@
 
 namespace cprof::embed {
 
+// One line to people, on stderr.
+void say(const std::string& line);
+
 class Library {
  public:
   static Library& get();
@@ -25,6 +28,7 @@ class Library {
   // Of the calling thread; null when it cannot have one.
   inproc::ThreadState* attach(bool with_ring);
   NameTable& names() { return names_; }
+  Result<void> limit_scope(std::string_view name, uint64_t longest_ns);
   ThreadRegistry& threads() { return threads_; }
   bool samples_threads() const { return has_session_; }
 
@@ -44,6 +48,7 @@ class Library {
   NameTable names_;
   ThreadRegistry threads_;
   ModuleTracker modules_;
+  ScopeLimits limits_;
   std::unique_ptr<Session> session_;
   std::atomic<bool> has_session_{false};
   std::atomic<uint64_t> ring_records_{Options{}.ring_records};

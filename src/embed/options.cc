@@ -145,7 +145,18 @@ Result<void> set_start(Options& options, std::string_view value) {
   return choose(options.waits, value, {Word<bool>{"yes", false}, {"no", true}});
 }
 
-Result<void> not_supported(Options&, std::string_view) { return fail("not supported yet in this version of libcprof"); }
+// The last '>' is the sign: names may hold others.
+Result<void> set_trigger(Options& options, std::string_view value) {
+  const size_t sign = value.rfind('>');
+  if (sign == std::string_view::npos || sign == 0) return refuse(value, "NAME>TIME");
+  options.scope_limits.push_back({std::string(value.substr(0, sign)), TRY(duration_ns(value.substr(sign + 1)))});
+  return {};
+}
+
+Result<void> set_keep(Options& options, std::string_view value) {
+  options.keep_ns = TRY(duration_ns(value));
+  return {};
+}
 
 struct Key {
   std::string_view name;
@@ -156,7 +167,7 @@ constexpr Key kKeys[] = {
     {"out", set_out},         {"freq", set_freq},     {"mode", set_mode},     {"overflow", set_overflow},
     {"children", set_children}, {"kernel", set_kernel}, {"events", set_events}, {"quiet", set_quiet},
     {"ring", set_ring},       {"buffer", set_buffer}, {"window", set_window}, {"signal", set_signal},
-    {"seconds", set_seconds}, {"start", set_start}, {"trigger", not_supported}, {"keep", not_supported},
+    {"seconds", set_seconds}, {"start", set_start}, {"trigger", set_trigger}, {"keep", set_keep},
 };
 
 const Key* find_key(std::string_view name) {
@@ -167,6 +178,7 @@ const Key* find_key(std::string_view name) {
 
 Result<void> check(const Options& options) {
   if (options.trigger_signal && options.trigger_seconds == 0) return fail("signal= needs seconds=, the length of its session");
+  if (!options.scope_limits.empty() && !options.keep_ns) return fail("trigger= needs keep=, how much of the past its report holds");
   if (!options.trigger_signal && options.trigger_seconds > 0) return fail("seconds= is the length of a session that signal= starts");
   return {};
 }
@@ -175,6 +187,7 @@ Result<void> check(const Options& options) {
 
 Result<Options> parse_options(std::string_view text) {
   Options options;
+  bool chooses_overflow = false;
   while (!text.empty()) {
     const size_t comma = text.find(',');
     const std::string_view item = text.substr(0, comma);
@@ -186,7 +199,10 @@ Result<Options> parse_options(std::string_view text) {
     if (!key || equals == std::string_view::npos) return fail(fmt::format("options of cprof: '{}' is no KEY=VALUE that is known", item));
     auto set = key->set(options, item.substr(equals + 1));
     if (!set) return std::unexpected(in_context(fmt::format("options of cprof: {}", name), std::move(set.error())));
+    chooses_overflow |= name == "overflow";
   }
+  // A flight recorder wants the newest.
+  if (options.keep_ns && !chooses_overflow) options.overflow = Overflow::kOverwrite;
   if (auto checked = check(options); !checked) return std::unexpected(in_context("options of cprof", std::move(checked.error())));
   return options;
 }

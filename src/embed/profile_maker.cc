@@ -20,10 +20,6 @@ using inproc::WalkEnd;
 using profile::StackEnd;
 
 
-uint32_t name_of(uint64_t word) { return static_cast<uint32_t>(word & 0xffffff); }
-uint32_t kind_of(uint64_t word) { return static_cast<uint32_t>(word >> 24 & 15); }
-uint32_t track_of(uint64_t word) { return static_cast<uint32_t>(word >> 44); }
-
 StackEnd end_of(WalkEnd end) {
   switch (end) {
     case WalkEnd::kRoot: return StackEnd::kComplete;
@@ -64,9 +60,9 @@ class Maker {
     run.command = facts_.program;
     run.hostname = system.nodename;
     run.kernel_release = system.release;
-    run.start_ns = facts_.start_ns;
+    run.start_ns = std::max(facts_.start_ns, facts_.since_ns);
     run.end_ns = facts_.end_ns;
-    run.start_realtime_ns = facts_.start_realtime_ns;
+    run.start_realtime_ns = facts_.start_realtime_ns + (run.start_ns - facts_.start_ns);
     run.cpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
     run.collector_cpu_ns = facts_.cost.collector_cpu_ns;
     run.bytes_read = facts_.cost.ring_bytes;
@@ -77,9 +73,11 @@ class Maker {
                                        facts_.cost.handler_p50_ns, facts_.cost.handler_p99_ns,
                                        static_cast<double>(facts_.cost.collector_cpu_ns) / 1e9, facts_.cost.table_builds,
                                        static_cast<double>(facts_.cost.table_build_ns) / 1e6));
+    if (!facts_.cause.empty()) run.comments.push_back("libcprof: " + facts_.cause);
   }
 
   void add_thread(const StoredThread& thread) {
+    if (!thread.tid) return threads_.push_back({});
     const uint64_t start = std::max(clock_.to_ns(thread.start_ticks), facts_.start_ns);
     const profile::ThreadId id = builder_.add_thread(process_, thread.tid, thread.name, start);
     if (thread.end_ticks) builder_.profile().threads[id.index()].end_ns = std::max(start, clock_.to_ns(thread.end_ticks));
@@ -126,7 +124,9 @@ class Maker {
     const profile::MetricId metric =
         builder_.add_metric(facts_.is_wall ? "wall-clock" : "cpu-clock", "nanoseconds", 1'000'000'000 / facts_.frequency_hz, true);
     for (const StoredSample& sample : recording_.samples()) {
-      profile::Sample row{.time_ns = clock_.to_ns(sample.ticks),
+      const uint64_t time_ns = clock_.to_ns(sample.ticks);
+      if (time_ns < facts_.since_ns) continue;
+      profile::Sample row{.time_ns = time_ns,
                           .weight = sample.weight_ns / static_cast<int64_t>(sample.times),
                           .thread = threads_[sample.thread],
                           .site = site_of(sample.stack),
@@ -185,7 +185,8 @@ class Maker {
 
   void add_records(size_t row) {
     const StoredThread& thread = recording_.threads()[row];
-    for (const cprof_record& record : thread.records) add_record(threads_[row], record, false);
+    for (const cprof_record& record : thread.records)
+      if (clock_.to_ns(time_of(record)) >= facts_.since_ns) add_record(threads_[row], record, false);
     for (const cprof_record& record : thread.open) add_record(threads_[row], record, true);
   }
 

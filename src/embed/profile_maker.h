@@ -21,6 +21,8 @@ struct OwnCost {
 struct SessionFacts {
   std::string program, event;             // "app", "perf task-clock"
   uint64_t start_ns = 0, end_ns = 0, start_realtime_ns = 0;
+  uint64_t since_ns = 0;                  // what ended before is left out
+  std::string cause;                      // why this was written, when nobody asked
   uint32_t frequency_hz = 0;
   double delivered_hz = 0;
   bool is_wall = false;

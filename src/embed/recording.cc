@@ -6,6 +6,7 @@ namespace cprof::embed {
 namespace {
 
 constexpr uint64_t kBatch = 4096;
+constexpr uint64_t kFewStackBytes = 1 << 20;   // not worth looking for unused ones
 constexpr uint64_t kMix = 0x9e3779b97f4a7c15;
 
 uint64_t hash_of(std::span<const StoredFrame> frames) {
@@ -21,9 +22,16 @@ uint64_t hash_of(std::span<const StoredFrame> frames) {
 
 StoredThread& Recording::row_of(LiveThread& thread) {
   if (thread.row == UINT32_MAX) {
-    thread.row = static_cast<uint32_t>(threads_.size());
-    threads_.push_back({.tid = thread.tid, .name = {}, .start_ticks = thread.start_ticks, .records = {}, .open = {}});
+    if (free_rows_.empty()) {
+      thread.row = static_cast<uint32_t>(threads_.size());
+      threads_.emplace_back();
+    } else {
+      thread.row = free_rows_.back();
+      free_rows_.pop_back();
+    }
+    threads_[thread.row] = {.tid = thread.tid, .name = {}, .start_ticks = thread.start_ticks, .records = {}, .open = {}};
     bytes_ += sizeof(StoredThread);
+    threads_seen_++;
   }
   return threads_[thread.row];
 }
@@ -44,6 +52,7 @@ uint32_t Recording::intern_stack(std::span<const StoredFrame> frames) {
   frames_.insert(frames_.end(), frames.begin(), frames.end());
   stack_ids_.emplace(hash, id);
   bytes_ += frames.size_bytes() + 64;
+  stack_bytes_ += frames.size_bytes() + 64;
   return id;
 }
 
@@ -76,8 +85,10 @@ bool Recording::drain_samples(LiveThread& thread, const ModuleTracker& modules) 
       counts_.samples_lost++;
       counts_.samples--;
       if (options_.overflow == Overflow::kDrop || samples_.size() <= added) continue;
-      samples_.pop_front();
+      drop_oldest_sample();
+      bytes_ += sizeof(StoredSample);
     }
+    row_of(thread).kept_samples++;
     samples_.push_back({header.ticks, 0, thread.row, intern_stack(scratch_), header.track, header.span_ns, times, header.end});
     added++;
   }
@@ -114,6 +125,12 @@ void Recording::weigh(LiveThread& thread, size_t first_sample) {
     sample.weight_ns = is_wall ? sample.span_ns : static_cast<int64_t>(share);
   }
   thread.weighed_ns = thread.event_ns;
+}
+
+void Recording::drop_oldest_sample() {
+  threads_[samples_.front().thread].kept_samples--;
+  samples_.pop_front();
+  bytes_ -= sizeof(StoredSample);
 }
 
 void Recording::store(StoredThread& row, const cprof_record& record) {
@@ -157,7 +174,10 @@ bool Recording::drain_scopes(LiveThread& thread) {
     const uint64_t valid_from = overwrites && now >= size ? now - size + 1 : 0;
     const uint64_t torn = valid_from > first ? std::min(valid_from - first, count) : 0;
     counts_.lost += torn;
-    for (uint64_t n = torn; n < count; n++) store(row, batch_[n]);
+    for (uint64_t n = torn; n < count; n++) {
+      if (spikes_) spikes_->see(batch_[n], thread.row);
+      store(row, batch_[n]);
+    }
     tail = first + count;
     state.scopes_tail.store(tail, std::memory_order_release);
   }
@@ -167,11 +187,57 @@ bool Recording::drain_scopes(LiveThread& thread) {
 bool Recording::drain(LiveThread& thread, const ModuleTracker& modules) {
   const bool many_samples = drain_samples(thread, modules);
   const bool many_scopes = drain_scopes(thread);
+  drop_unused_stacks();
   if (thread.row != UINT32_MAX) {
     threads_[thread.row].name = thread.name();
     threads_[thread.row].end_ticks = thread.end_ticks;
+    threads_[thread.row].last_look = look_;
   }
   return many_samples || many_scopes;
+}
+
+uint64_t Recording::cpu_ns() const {
+  uint64_t total = forgotten_cpu_ns_;
+  for (const StoredThread& thread : threads_) total += thread.cpu_ns;
+  return total;
+}
+
+void Recording::forget_before(uint64_t ticks) {
+  while (!samples_.empty() && samples_.front().ticks < ticks) drop_oldest_sample();
+  for (StoredThread& thread : threads_) {
+    for (; !thread.records.empty() && time_of(thread.records.front()) < ticks; bytes_ -= sizeof(cprof_record)) thread.records.pop_front();
+  }
+  forget_threads();
+}
+
+// Those that were not drained since the last time are gone from the registry: nothing will be put in their rows again.
+void Recording::forget_threads() {
+  for (uint32_t row = 0; row < threads_.size(); row++) {
+    StoredThread& thread = threads_[row];
+    if (!thread.tid || thread.last_look == look_ || thread.kept_samples || !thread.records.empty()) continue;
+    forgotten_cpu_ns_ += thread.cpu_ns;
+    thread = {};
+    bytes_ -= sizeof(StoredThread);
+    free_rows_.push_back(row);
+  }
+  look_++;
+}
+
+// Now and then, where samples are dropped for newer ones.
+void Recording::drop_unused_stacks() {
+  if (options_.overflow == Overflow::kDrop && !options_.keep_ns) return;
+  if (stack_bytes_ < kFewStackBytes || stack_bytes_ < 2 * kept_stack_bytes_) return;
+  const auto stacks = std::exchange(stacks_, {});
+  const auto frames = std::exchange(frames_, {});
+  stack_ids_.clear();
+  bytes_ -= std::exchange(stack_bytes_, 0);
+  std::vector<uint32_t> renamed(stacks.size(), UINT32_MAX);
+  for (StoredSample& sample : samples_) {
+    uint32_t& id = renamed[sample.stack];
+    if (id == UINT32_MAX) id = intern_stack({frames.data() + stacks[sample.stack].first, stacks[sample.stack].count});
+    sample.stack = id;
+  }
+  kept_stack_bytes_ = stack_bytes_;
 }
 
 void Recording::note_open_scopes(const LiveThread& thread) {

@@ -14,6 +14,8 @@
 #include "collect/inproc/sample_ring.h"
 #include "embed/module_tracker.h"
 #include "embed/options.h"
+#include "embed/scopes.h"
+#include "embed/spike_watch.h"
 #include "embed/thread_registry.h"
 
 namespace cprof::embed {
@@ -44,9 +46,15 @@ struct StoredThread {
   std::string name;
   uint64_t start_ticks = 0, end_ticks = 0;
   uint64_t cpu_ns = 0, samples = 0;
+  uint64_t kept_samples = 0, last_look = 0;
   std::deque<cprof_record> records;
   std::vector<cprof_record> open;  // scopes that had not ended when the last look was taken: end is 0
 };
+
+// When a record was written: a scope's end.
+inline uint64_t time_of(const cprof_record& record) {
+  return kind_of(record.word) == CPROF_KIND_SCOPE_ ? record.end : record.start;
+}
 
 struct RecordingCounts {
   uint64_t samples = 0, samples_lost = 0, periods = 0;
@@ -58,15 +66,22 @@ struct RecordingCounts {
 class Recording {
  public:
   explicit Recording(const Options& options) : options_(options) {}
+  // Sees every scope that is taken, kept or not.
+  void watch(SpikeWatch& spikes) { spikes_ = &spikes; }
 
   // Takes what the thread has written. True: there was so much that the rings should be looked at again soon.
   bool drain(LiveThread& thread, const ModuleTracker& modules);
   // A look at the scopes that are open now; replaces the last one.
   void note_open_scopes(const LiveThread& thread);
+  // Drops what is older, and in time the threads and stacks that nothing refers to any more.
+  void forget_before(uint64_t ticks);
   // Since the last time that this was asked: samples of code in no known module.
   bool take_unknown_code() { return std::exchange(unknown_code_, false); }
 
+  // A row without a tid is of a thread that was forgotten.
   const std::vector<StoredThread>& threads() const { return threads_; }
+  uint64_t threads_seen() const { return threads_seen_; }
+  uint64_t cpu_ns() const;   // of all threads that were seen
   const std::deque<StoredSample>& samples() const { return samples_; }
   const std::vector<StoredStack>& stacks() const { return stacks_; }
   std::span<const StoredFrame> frames_of(uint32_t stack) const {
@@ -81,6 +96,9 @@ class Recording {
   bool drain_scopes(LiveThread& thread);
   void weigh(LiveThread& thread, size_t first_sample);
   uint32_t intern_stack(std::span<const StoredFrame> frames);
+  void drop_oldest_sample();
+  void forget_threads();
+  void drop_unused_stacks();
   bool make_room(uint64_t bytes);
   void store(StoredThread& row, const cprof_record& record);
 
@@ -91,8 +109,11 @@ class Recording {
   std::vector<StoredFrame> frames_, scratch_;
   std::unordered_multimap<uint64_t, uint32_t> stack_ids_;
   std::vector<cprof_record> batch_;
+  std::vector<uint32_t> free_rows_;
+  SpikeWatch* spikes_ = nullptr;
   RecordingCounts counts_;
-  uint64_t bytes_ = 0;
+  uint64_t bytes_ = 0, stack_bytes_ = 0, kept_stack_bytes_ = 0;
+  uint64_t look_ = 0, threads_seen_ = 0, forgotten_cpu_ns_ = 0;
   bool unknown_code_ = false;
 };
 

@@ -40,7 +40,7 @@ void close_top(cprof_thread& thread, uint64_t now, uint64_t flags) {
 // Stack pointers of different stacks say nothing about each other.
 bool are_on_one_stack(const ThreadState& state, uintptr_t a, uintptr_t b) {
   const inproc::StackRange own{state.stack_low, state.stack_high}, fiber{state.fiber_low, state.fiber_high};
-  if (fiber.high) return fiber.holds(a) && fiber.holds(b);
+  if (state.fiber) return fiber.high && fiber.holds(a) && fiber.holds(b);  // a coroutine goes on at any depth of any stack
   return own.holds(a) && own.holds(b);
 }
 
@@ -63,18 +63,34 @@ uint32_t id_of(cprof_site* site) {
   return id;
 }
 
-// A thread's recent names in front of the table and its lock.
-uint32_t id_of_text(ThreadState& state, const char* text) {
+// Names are short, and nearly always equal: a call of strcmp() costs more.
+bool is_same(const char* a, const char* b) {
+  while (*a == *b && *a) a++, b++;
+  return *a == *b;
+}
+
+// Of a name that the thread has not given by this pointer lately.
+__attribute__((noinline)) uint32_t id_of_other_text(ThreadState& state, const char* text, uint8_t& guess) {
   const size_t length = strlen(text);
   uint64_t hash = length;
   for (size_t n = 0; n < length; n++) hash = (hash ^ static_cast<unsigned char>(text[n])) * 0x100000001b3;
-  inproc::RecentName& recent = state.recent_names[hash % inproc::kRecentNames];
+  guess = static_cast<uint8_t>(hash % inproc::kRecentNames);
+  inproc::RecentName& recent = state.recent_names[guess];
   if (length < sizeof recent.text && recent.id && strcmp(recent.text, text) == 0) return recent.id;
   const uint32_t id = Library::get().names().of_text(text);
   if (length >= sizeof recent.text) return id;
   recent.id = id;
   memcpy(recent.text, text, length + 1);
   return id;
+}
+
+// A thread's recent names in front of the table and its lock. Most callers give the same text by the same pointer: it says where
+// to look, and the text decides.
+uint32_t id_of_text(ThreadState& state, const char* text) {
+  uint8_t& guess = state.recent_by_pointer[reinterpret_cast<uintptr_t>(text) * 0x9e3779b97f4a7c15 >> 58];
+  const inproc::RecentName& recent = state.recent_names[guess];
+  if (recent.id && is_same(recent.text, text)) return recent.id;
+  return id_of_other_text(state, text, guess);
 }
 
 bool is_enabled() { return __atomic_load_n(&cprof_enabled_, __ATOMIC_RELAXED); }
@@ -144,7 +160,8 @@ void cprof_point_first_(cprof_site* site, uint32_t kind, uint64_t value) {
 
 uint32_t cprof_scope_begin(const char* name) {
   if (!is_enabled() || !name) return CPROF_NO_SCOPE_;
-  cprof_thread* thread = thread_with_ring();
+  // One that has no ring has no room for open scopes either, which is the unusual case.
+  cprof_thread* thread = cprof_thread_ ? cprof_thread_ : thread_with_ring();
   // The caller's stack pointer: the scope is the caller's.
   const auto sp = reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa());
   return thread ? cprof_push_(thread, id_of_text(*ThreadState::of(thread), name), sp) : CPROF_NO_SCOPE_;

@@ -6,8 +6,11 @@
 
 namespace cprof::embed {
 
-// In a record's word: the scope was left by a jump over it.
+// A record's word (cprof.h has its layout). The flag: the scope was left by a jump over it.
 constexpr uint64_t kJumpedFlag = uint64_t{1} << 28;
+constexpr uint32_t name_of(uint64_t word) { return static_cast<uint32_t>(word & 0xffffff); }
+constexpr uint32_t kind_of(uint64_t word) { return static_cast<uint32_t>(word >> 24 & 15); }
+constexpr uint32_t track_of(uint64_t word) { return static_cast<uint32_t>(word >> 44); }
 
 // What happens to a record when its ring is full. Before the first scope of a session.
 void set_overwrites(bool overwrites);

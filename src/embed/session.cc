@@ -58,12 +58,17 @@ Result<int> install_handler() {
 }  // namespace
 
 Session::Session(Options options, Surroundings surroundings)
-    : options_(std::move(options)), around_(surroundings), recording_(options_) {}
+    : options_(std::move(options)),
+      around_(surroundings),
+      recording_(options_),
+      spikes_(surroundings.limits, clock_, options_.keep_ns) {}
 
 Session::~Session() = default;
 
 Result<void> Session::start() {
   for (const std::string& pattern : options_.outputs) TRY(check_output(pattern));
+  TRY(spikes_.add(options_, around_.names));
+  if (options_.keep_ns) recording_.watch(spikes_);
   TickClock::choose_source();
   clock_.calibrate();
   start_ns_ = monotonic_ns();
@@ -136,7 +141,8 @@ void Session::collect() {
       const uint64_t before = recording_.bytes();
       look(request != Request::kNone);
       if (request == Request::kStop) end_sampling();
-      if (request != Request::kNone) answer = write_outputs(path, fd);
+      report_spike();
+      if (request != Request::kNone) answer = answer_to(request, path, fd);
       // Busy rings are looked at again soon; when nothing comes, less and less often.
       wait_ns = recording_.bytes() - before > 64 * 1024 ? kShortestWaitNs : std::min(wait_ns * 2, kLongestWaitNs);
       collector_cpu_ns_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -181,7 +187,32 @@ void Session::look(bool is_last) {
     around_.modules.forget_old();
   }
   around_.threads.recycle_ended();
+  forget_old();
   end_ns_ = monotonic_ns();
+}
+
+void Session::forget_old() {
+  const uint64_t now_ns = monotonic_ns();
+  if (options_.keep_ns && now_ns > start_ns_ + options_.keep_ns) recording_.forget_before(clock_.to_ticks(now_ns - options_.keep_ns));
+}
+
+void Session::report_spike() {
+  const auto spike = spikes_.take(monotonic_ns());
+  if (!spike || options_.outputs.empty()) return;
+  around_.threads.for_each([&](LiveThread& thread) { recording_.note_open_scopes(thread); });
+  const StoredThread& thread = recording_.threads()[spike->thread];
+  spike_reports_++;
+  auto written = write_outputs("", -1, fmt::format("scope '{}' in thread {} ({}) lasted {:.3f} ms, its limit is {:.3f} ms",
+                                                   around_.names.name(spike->name), thread.name, thread.tid,
+                                                   static_cast<double>(spike->lasted_ns) / 1e6,
+                                                   static_cast<double>(spike->limit_ns) / 1e6));
+  if (!written) failed_report_ = written.error().message;
+}
+
+// Where scopes have limits, only what exceeds them makes files, and who asks for one.
+Result<void> Session::answer_to(Request request, const std::string& path, int fd) {
+  if (request == Request::kStop && options_.keep_ns && spikes_.has_limits()) return {};
+  return write_outputs(path, fd);
 }
 
 // Programs take signals for themselves, and close descriptors that they did not open.
@@ -257,10 +288,9 @@ OwnCost Session::own_cost() {
 }
 
 double Session::delivered_hz() const {
-  double seconds = 0;
-  for (const StoredThread& thread : recording_.threads()) seconds += static_cast<double>(thread.cpu_ns) / 1e9;
+  double seconds = static_cast<double>(recording_.cpu_ns()) / 1e9;
   if (options_.mode == Mode::kWall)
-    seconds = static_cast<double>(end_ns_ - start_ns_) / 1e9 * static_cast<double>(recording_.threads().size());
+    seconds = static_cast<double>(end_ns_ - start_ns_) / 1e9 * static_cast<double>(recording_.threads_seen());
   return seconds > 0 ? static_cast<double>(recording_.counts().samples) / seconds : 0;
 }
 
@@ -272,34 +302,49 @@ SessionFacts Session::facts() {
                      .start_ns = start_ns_,
                      .end_ns = end_ns_,
                      .start_realtime_ns = start_realtime_ns_,
+                     .since_ns = options_.keep_ns && end_ns_ > options_.keep_ns ? end_ns_ - options_.keep_ns : 0,
+                     .cause = {},
                      .frequency_hz = options_.frequency_hz,
                      .delivered_hz = delivered_hz(),
                      .is_wall = options_.mode == Mode::kWall,
                      .cost = own_cost(),
                      .losses = {}};
-  if (!fallback_.empty()) facts.losses.add("perf_events_refused", Severity::kNotice, fallback_);
-  if (renewed_events_)
-    facts.losses.add("events_closed_by_program", Severity::kNotice,
-                     "perf events that the program closed with other descriptors; they were made again within half a second",
-                     renewed_events_);
-  if (taken_signals_)
-    facts.losses.add("sampling_signal_taken", Severity::kNotice,
-                     "the program put a handler of its own on the sampling signal; another one is used since", taken_signals_);
-  if (has_no_signal_)
-    facts.losses.add("no_sampling_signal", Severity::kDataLoss,
-                     "the program took every signal that could be sampled by; no samples were taken from then on");
-  if (around_.threads.timer_threads())
-    facts.losses.add("threads_without_event", Severity::kNotice, "threads sampled by CPU timers, as no perf event was left for them",
-                     around_.threads.timer_threads());
+  add_losses(facts.losses);
   return facts;
 }
 
-Result<void> Session::write_outputs(const std::string& path, int fd) {
+void Session::add_losses(Diagnostics& losses) const {
+  if (!fallback_.empty()) losses.add("perf_events_refused", Severity::kNotice, fallback_);
+  if (spikes_.spikes() > spike_reports_)
+    losses.add("spikes_without_report", Severity::kInfo, "scopes over their limit that have no report of their own: others were written",
+               spikes_.spikes() - spike_reports_);
+  if (renewed_events_)
+    losses.add("events_closed_by_program", Severity::kNotice,
+                     "perf events that the program closed with other descriptors; they were made again within half a second",
+                     renewed_events_);
+  if (taken_signals_)
+    losses.add("sampling_signal_taken", Severity::kNotice,
+                     "the program put a handler of its own on the sampling signal; another one is used since", taken_signals_);
+  if (has_no_signal_)
+    losses.add("no_sampling_signal", Severity::kDataLoss,
+                     "the program took every signal that could be sampled by; no samples were taken from then on");
+  if (around_.threads.timer_threads())
+    losses.add("threads_without_event", Severity::kNotice, "threads sampled by CPU timers, as no perf event was left for them",
+                     around_.threads.timer_threads());
+}
+
+Result<void> Session::write_outputs(const std::string& path, int fd, const std::string& cause) {
   if (path.empty() && options_.outputs.empty()) return {};
-  const profile::Profile profile = make_profile(recording_, around_.modules, around_.names, clock_, facts());
+  SessionFacts known = facts();
+  known.cause = cause;
+  const profile::Profile profile = make_profile(recording_, around_.modules, around_.names, clock_, known);
   if (fd >= 0) return write_profile_onto(fd, profile, path);
   if (!path.empty()) return write_profile(profile, path, path);
-  for (const std::string& pattern : options_.outputs) TRY(write_profile(profile, pattern, expand_name(pattern, around_.output)));
+  // Of a flight recorder every report is another one's.
+  OutputName name = around_.output;
+  name.number += reports_;
+  reports_ += options_.keep_ns != 0;
+  for (const std::string& pattern : options_.outputs) TRY(write_profile(profile, pattern, expand_name(pattern, name)));
   return {};
 }
 
@@ -337,23 +382,26 @@ void Session::fill(cprof_status& status) {
   const RecordingCounts& counts = recording_.counts();
   status.event_kind = options_.frequency_hz ? static_cast<int>(setting_.kind) : 0;
   status.frequency_hz = options_.frequency_hz;
-  status.threads = static_cast<uint32_t>(recording_.threads().size());
+  status.threads = static_cast<uint32_t>(recording_.threads_seen());
   status.samples = counts.samples;
   status.samples_lost = counts.samples_lost;
   status.scopes_written = counts.written;
   status.scopes_lost = counts.lost;
-  for (const StoredThread& thread : recording_.threads()) status.cpu_ns += thread.cpu_ns;
+  status.cpu_ns = recording_.cpu_ns();
   status.delivered_hz = delivered_hz();
 }
 
 std::string Session::summary() {
   std::lock_guard work(work_);
   const RecordingCounts& counts = recording_.counts();
-  uint64_t cpu_ns = 0;
-  for (const StoredThread& thread : recording_.threads()) cpu_ns += thread.cpu_ns;
-  return fmt::format("{} samples ({} lost) of {:.2f} s CPU in {} threads, {} Hz asked, {:.1f} Hz delivered; {} scopes ({} lost){}{}",
-                     counts.samples, counts.samples_lost, static_cast<double>(cpu_ns) / 1e9, recording_.threads().size(),
-                     options_.frequency_hz, delivered_hz(), counts.written, counts.lost, fallback_.empty() ? "" : "; ", fallback_);
+  std::string text = fmt::format("{} samples ({} lost) of {:.2f} s CPU in {} threads, {} Hz asked, {:.1f} Hz delivered; {} scopes ({} lost)",
+                                 counts.samples, counts.samples_lost, static_cast<double>(recording_.cpu_ns()) / 1e9,
+                                 recording_.threads_seen(), options_.frequency_hz, delivered_hz(), counts.written, counts.lost);
+  if (options_.keep_ns && spikes_.has_limits())
+    text += fmt::format("; {} scopes over their limit, {} reports", spikes_.spikes(), spike_reports_);
+  if (!failed_report_.empty()) text += fmt::format("; a report was not written: {}", failed_report_);
+  if (!fallback_.empty()) text += "; " + fallback_;
+  return text;
 }
 
 }  // namespace cprof::embed

@@ -18,6 +18,8 @@
 #include "embed/outputs.h"
 #include "embed/profile_maker.h"
 #include "embed/recording.h"
+#include "embed/scope_limits.h"
+#include "embed/spike_watch.h"
 #include "embed/thread_registry.h"
 #include "embed/tick_clock.h"
 
@@ -28,6 +30,7 @@ struct Surroundings {
   ThreadRegistry& threads;
   NameTable& names;
   ModuleTracker& modules;
+  const ScopeLimits& limits;
   OutputName output;      // number: of this session
 };
 
@@ -52,6 +55,8 @@ class Session {
   void lock_for_fork() { work_.lock(); }
   void unlock_after_fork() { work_.unlock(); }
   const Options& options() const { return options_; }
+  // How many numbers its files have used.
+  uint64_t numbers_used() const { return options_.keep_ns ? reports_ : !options_.outputs.empty(); }
   const std::string& fallback_reason() const { return fallback_; }
 
  private:
@@ -64,8 +69,12 @@ class Session {
   void end_sampling();
   void turn_window(uint64_t now_ns);
   void check_arming();
-  Result<void> write_outputs(const std::string& path, int fd);
+  void forget_old();
+  void report_spike();
+  Result<void> answer_to(Request request, const std::string& path, int fd);
+  Result<void> write_outputs(const std::string& path, int fd, const std::string& cause = "");
   SessionFacts facts();
+  void add_losses(Diagnostics& losses) const;
   OwnCost own_cost();
   Result<void> ask(Request request, const std::string& path, int fd = -1);
   double delivered_hz() const;
@@ -74,6 +83,9 @@ class Session {
   Surroundings around_;
   Recording recording_;
   TickClock clock_;
+  SpikeWatch spikes_;
+  uint64_t reports_ = 0, spike_reports_ = 0;
+  std::string failed_report_;
   inproc::InterruptSetting setting_;
   std::string fallback_;
   uint64_t start_ns_ = 0, start_realtime_ns_ = 0, end_ns_ = 0, next_scan_ns_ = 0, next_calibration_ns_ = 0, next_check_ns_ = 0;

@@ -59,14 +59,18 @@ void TickClock::thin_out() {
   pairs_.resize(kept);
 }
 
-uint64_t TickClock::to_ns(uint64_t ticks) const {
-  if (pairs_.size() < 2) return pairs_.empty() ? 0 : pairs_[0].ns;
-  auto after = std::upper_bound(pairs_.begin() + 1, pairs_.end() - 1, ticks,
-                                [](uint64_t value, const Pair& pair) { return value < pair.ticks; });
-  const Pair &from = *(after - 1), &to = *after;
-  const __int128 distance = static_cast<__int128>(ticks) - from.ticks;
-  const __int128 ns = from.ns + distance * static_cast<__int128>(to.ns - from.ns) / static_cast<__int128>(to.ticks - from.ticks);
-  return ns < 0 ? 0 : static_cast<uint64_t>(ns);
+uint64_t TickClock::convert(uint64_t value, uint64_t Pair::*from, uint64_t Pair::*into) const {
+  if (pairs_.size() < 2) return pairs_.empty() ? 0 : pairs_[0].*into;
+  auto after = std::upper_bound(pairs_.begin() + 1, pairs_.end() - 1, value,
+                                [&](uint64_t wanted, const Pair& pair) { return wanted < pair.*from; });
+  const Pair &low = *(after - 1), &high = *after;
+  const __int128 distance = static_cast<__int128>(value) - low.*from;
+  const __int128 result = low.*into + distance * static_cast<__int128>(high.*into - low.*into) / static_cast<__int128>(high.*from - low.*from);
+  return result < 0 ? 0 : static_cast<uint64_t>(result);
 }
+
+uint64_t TickClock::to_ns(uint64_t ticks) const { return convert(ticks, &Pair::ticks, &Pair::ns); }
+
+uint64_t TickClock::to_ticks(uint64_t ns) const { return convert(ns, &Pair::ns, &Pair::ticks); }
 
 }  // namespace cprof::embed

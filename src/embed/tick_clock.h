@@ -14,12 +14,14 @@ class TickClock {
   // Takes a pair. To be called at the start, about ten times a second, and before the last to_ns().
   void calibrate();
   uint64_t to_ns(uint64_t ticks) const;
+  uint64_t to_ticks(uint64_t ns) const;
 
  private:
   struct Pair {
     uint64_t ticks = 0, ns = 0;
   };
   static Pair take_pair();
+  uint64_t convert(uint64_t value, uint64_t Pair::*from, uint64_t Pair::*into) const;
   void thin_out();
 
   std::vector<Pair> pairs_;

@@ -74,7 +74,10 @@ Result<void> install_trigger(const Options& options, const std::string& text) {
 
 void renew_trigger_in_child() {
   if (!trigger) return;
-  if (trigger->options.children != Children::kYes || !start_waiting()) signal(trigger->options.trigger_signal, SIG_DFL);
+  const bool is_wanted = trigger->options.children == Children::kYes;
+  auto waits = is_wanted ? start_waiting() : Result<void>();
+  if (!waits) say("the signal starts no session in this child: " + waits.error().message);
+  if (!is_wanted || !waits) signal(trigger->options.trigger_signal, SIG_DFL);
 }
 
 }  // namespace cprof::embed

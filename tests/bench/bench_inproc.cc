@@ -1,37 +1,28 @@
-// What a scope and a sample cost, against the floor measured in the same run: two readings of the counter and one record of 24
-// bytes. Prints one JSON object. Ratios only mean something; rounds alternate, the median is taken.
+// What a scope costs, against the floor measured in the same run: two readings of the counter and one record of 24
+// bytes.
+//   bench_inproc scopes THREADS ROUNDS   one JSON object: medians over rounds that take turns, means of the threads
+//   bench_inproc loop empty|disabled N   N times nothing, or a scope while no session runs: for counting instructions
 #include <cprof/cprof.h>
-#include <execinfo.h>
-#include <signal.h>
-#include <string.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <ucontext.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <string>
+#include <cstring>
+#include <thread>
 #include <vector>
 
 namespace {
 
-constexpr int kRounds = 11;
-constexpr uint64_t kScopes = 1'000'000;
+constexpr uint64_t kScopes = 500'000, kBurst = 20'000;
 constexpr uint64_t kFloorRecords = 64 * 1024;
 
 double cpu_ns() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
-template <typename F>
-double cost_of(F body, uint64_t times = kScopes) {
-  const double before = cpu_ns();
-  body();
-  return (cpu_ns() - before) / static_cast<double>(times);
 }
 
 double median(std::vector<double> values) {
@@ -42,36 +33,52 @@ double median(std::vector<double> values) {
 struct FloorRecord {
   uint64_t start, end, word;
 };
-FloorRecord floor_ring[kFloorRecords];
-uint64_t floor_head = 0;
+thread_local FloorRecord* floor_ring;
+thread_local uint64_t floor_head = 0;
 
-void floor_loop() {
-  for (uint64_t n = 0; n < kScopes; n++) {
-    const uint64_t start = __builtin_ia32_rdtsc();
+uint64_t ticks() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  return cprof_ticks_();
+#endif
+}
+
+void floor_loop(uint64_t times) {
+  for (uint64_t n = 0; n < times; n++) {
+    const uint64_t start = ticks();
     __asm__ volatile("" ::: "memory");
     FloorRecord& record = floor_ring[floor_head & (kFloorRecords - 1)];
-    record = {start, __builtin_ia32_rdtsc(), n};
+    record = {start, ticks(), n};
     __atomic_store_n(&floor_head, floor_head + 1, __ATOMIC_RELEASE);
   }
 }
 
-void scope_loop() {
-  for (uint64_t n = 0; n < kScopes; n++) {
+void scope_loop(uint64_t times) {
+  for (uint64_t n = 0; n < times; n++) {
     CPROF_SCOPE("bench");
     __asm__ volatile("" ::: "memory");
   }
 }
 
-void call_loop() {
-  for (uint64_t n = 0; n < kScopes; n++) {
+void call_loop(uint64_t times) {
+  for (uint64_t n = 0; n < times; n++) {
     const uint32_t scope = cprof_scope_begin("bench");
     __asm__ volatile("" ::: "memory");
     cprof_scope_end(scope);
   }
 }
 
-void empty_loop() {
-  for (uint64_t n = 0; n < kScopes; n++) __asm__ volatile("" ::: "memory");
+void empty_loop(uint64_t times) {
+  for (uint64_t n = 0; n < times; n++) __asm__ volatile("" ::: "memory");
+}
+
+using Loop = void (*)(uint64_t times);
+
+double cost_of(Loop loop, uint64_t times) {
+  const double before = cpu_ns();
+  loop(times);
+  return (cpu_ns() - before) / static_cast<double>(times);
 }
 
 long page_faults() {
@@ -81,77 +88,79 @@ long page_faults() {
 }
 
 struct Figures {
-  double floor, scope, call, disabled, empty, cold;
-  long cold_faults;
+  double floor = 0, scope = 0, call = 0, disabled = 0, empty = 0, cold = 0;
+  long cold_faults = 0;
 };
 
-Figures measure_scopes() {
-  std::vector<double> floors, scopes, calls, off, empty;
-  Figures figures{};
-  for (int round = 0; round < kRounds; round++) {
-    empty.push_back(cost_of(empty_loop));
-    off.push_back(cost_of(scope_loop));
+struct Series {
+  std::vector<double> values;
+  void add(Loop loop) { values.push_back(cost_of(loop, kScopes)); }
+};
+
+// One thread's part; all threads are in the same stage at the same time.
+Figures measure(int rounds, pthread_barrier_t& together, bool is_first) {
+  std::vector<FloorRecord> records(kFloorRecords);
+  floor_ring = records.data();
+  Series floors, scopes, calls, off, empty;
+  Figures figures;
+  for (int round = 0; round < rounds; round++) {
+    empty.add(empty_loop);
+    off.add(scope_loop);
   }
-  cprof_start("freq=0,overflow=overwrite");
-  // Registered, then the first burst.
-  CPROF_MARK("registered");
+  pthread_barrier_wait(&together);
+  if (is_first && cprof_start("freq=0,overflow=overwrite") != 0) std::fprintf(stderr, "%s\n", cprof_error());
+  pthread_barrier_wait(&together);
+  CPROF_MARK("registered");  // then the first burst
   const long faults = page_faults();
-  figures.cold = cost_of([] {
-    for (int n = 0; n < 20'000; n++) CPROF_SCOPE("cold");
-  }, 20'000);
+  figures.cold = cost_of(scope_loop, kBurst);
   figures.cold_faults = page_faults() - faults;
-  for (int round = 0; round < kRounds; round++) {
-    floors.push_back(cost_of(floor_loop));
-    scopes.push_back(cost_of(scope_loop));
-    calls.push_back(cost_of(call_loop));
+  for (int round = 0; round < rounds; round++) {
+    pthread_barrier_wait(&together);
+    floors.add(floor_loop);
+    scopes.add(scope_loop);
+    calls.add(call_loop);
   }
-  cprof_stop();
-  figures.floor = median(floors);
-  figures.scope = median(scopes);
-  figures.call = median(calls);
-  figures.disabled = median(off);
-  figures.empty = median(empty);
+  pthread_barrier_wait(&together);
+  if (is_first) cprof_stop();
+  figures.floor = median(floors.values);
+  figures.scope = median(scopes.values);
+  figures.call = median(calls.values);
+  figures.disabled = median(off.values);
+  figures.empty = median(empty.values);
   return figures;
 }
 
-// ---- the handler's walk, against glibc's backtrace() from the same depth ----
-
-volatile sig_atomic_t sampled = 0;
-double backtrace_ns = 0;
-
-__attribute__((noinline)) void at_depth(int depth) {
-  if (depth > 0) {
-    at_depth(depth - 1);
-    __asm__ volatile("" ::: "memory");
-    return;
-  }
-  constexpr int kTimes = 2000;
-  void* frames[64];
-  int count = 0;
-  backtrace_ns = cost_of([&] {
-    for (int n = 0; n < kTimes; n++) count += backtrace(frames, 64);
-  }, kTimes);
-  const double deadline = cpu_ns() + 1e9;
-  while (cpu_ns() < deadline) {
-    for (int n = 0; n < 100'000; n++) __asm__ volatile("" ::: "memory");
-  }
-  sampled = count;
+int print_scopes(int count, int rounds) {
+  pthread_barrier_t together;
+  pthread_barrier_init(&together, nullptr, static_cast<unsigned>(count));
+  std::vector<Figures> each(static_cast<size_t>(count));
+  std::vector<std::thread> threads;
+  for (size_t n = 1; n < each.size(); n++) threads.emplace_back([&, n] { each[n] = measure(rounds, together, false); });
+  each[0] = measure(rounds, together, true);
+  for (std::thread& thread : threads) thread.join();
+  const auto mean = [&](double Figures::* value) {
+    double sum = 0;
+    for (const Figures& figures : each) sum += figures.*value;
+    return sum / static_cast<double>(each.size());
+  };
+  long faults = 0;
+  for (const Figures& figures : each) faults += figures.cold_faults;
+  std::printf(
+      "{\"floor_ns\": %.3f, \"scope_ns\": %.3f, \"call_ns\": %.3f, \"cold_ns\": %.3f, \"cold_faults\": %ld, "
+      "\"disabled_ns\": %.3f, \"empty_ns\": %.3f}\n",
+      mean(&Figures::floor), mean(&Figures::scope), mean(&Figures::call), mean(&Figures::cold), faults,
+      mean(&Figures::disabled), mean(&Figures::empty));
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Figures figures = measure_scopes();
-  std::printf("{\"floor_ns\": %.2f, \"scope_ns\": %.2f, \"scope_ratio\": %.3f, \"call_ratio\": %.3f, \"cold_ratio\": %.3f, "
-              "\"cold_faults\": %ld, \"disabled_over_empty_ns\": %.3f",
-              figures.floor, figures.scope, figures.scope / figures.floor, figures.call / figures.floor,
-              figures.cold / figures.scope, figures.cold_faults, figures.disabled - figures.empty);
-  // The handler's own figures are in the written file's comments.
-  const char* out = argc > 1 ? argv[1] : "bench_inproc.pb.gz";
-  void* warm[4];
-  backtrace(warm, 4);
-  if (cprof_start((std::string("freq=4000,out=") + out).c_str()) != 0) std::fprintf(stderr, "%s\n", cprof_error());
-  at_depth(20);
-  if (cprof_stop() != 0) std::fprintf(stderr, "%s\n", cprof_error());
-  std::printf(", \"backtrace_ns\": %.0f}\n", backtrace_ns);
+  if (argc == 4 && std::strcmp(argv[1], "scopes") == 0) return print_scopes(std::atoi(argv[2]), std::atoi(argv[3]));
+  if (argc == 4 && std::strcmp(argv[1], "loop") == 0) {
+    (std::strcmp(argv[2], "disabled") == 0 ? scope_loop : empty_loop)(std::strtoull(argv[3], nullptr, 10));
+    return 0;
+  }
+  std::fprintf(stderr, "bench_inproc scopes THREADS ROUNDS | loop empty|disabled N\n");
+  return 2;
 }

@@ -13,6 +13,7 @@ import fold_bpftrace
 import fold_perf_script
 import format_tables
 import format_tasks
+import inproc_tables
 import tables
 from measure import Cost, run, statistics_of
 from perf_data import facts_of
@@ -108,6 +109,36 @@ class Tables(unittest.TestCase):
 
     def test_the_faults_table(self):
         self.assertIn("| cprof perf | 30 (30 to 30) | 0 |", tables.faults_section(self.part(cprof_perf=30)))
+
+
+class InprocTables(unittest.TestCase):
+    def round_of(self, scope_ns, samples, ours_s):
+        scopes = {"floor_ns": 20, "scope_ns": scope_ns, "call_ns": 24, "cold_ns": 30, "cold_faults": 0, "disabled_ns": 0.9, "empty_ns": 0.6}
+        return {"scopes": {"1": scopes},
+                "samples": {"1 @ 1000": {"cpu_s": 2, "samples": samples, "lost": 0, "weighed_s": 2.01, "evenness": 1.0},
+                            "gperftools @ 1000": {"cpu_s": 2, "samples": 500}},
+                "overhead": {"none": {"target_s": 10, "all_s": 10}, "libcprof @ 1000": {"target_s": ours_s, "all_s": 11},
+                             "perf -g @ 1000": {"target_s": 10.5, "all_s": 11}}}
+
+    def results(self, **values):
+        one = self.round_of(**values)
+        settings = {"scopes": {"instructions": 4}, "samples": {"seconds": 2}, "overhead": {"seconds": 5}}
+        parts = {name: {"settings": settings[name], "rounds": [one[name], one[name]]} for name in one}
+        return {"parts": parts, "machine": {"cpu": "c", "cpus": 2, "memory": "m", "kernel": "k", "load": 0.1}, "versions": {}}
+
+    def test_goals(self):
+        self.assertTrue(all(met for met, _ in inproc_tables.verdicts(self.results(scope_ns=21, samples=1960, ours_s=10.5))))
+        missed = [words for met, words in inproc_tables.verdicts(self.results(scope_ns=25, samples=1800, ours_s=10.7)) if not met]
+        self.assertEqual(len(missed), 3)
+        self.assertIn("a scope, times the floor, 1 thread: 1.25", missed[0])
+        self.assertIn("90.0 %", missed[1])
+        self.assertIn("at 1000 Hz, times perf record -g's: 1.40", missed[2])
+
+    def test_page(self):
+        text = inproc_tables.page(self.results(scope_ns=21, samples=1960, ours_s=10.5))
+        self.assertIn("| 2, gperftools | 1000 | 25.0 (25.0 to 25.0) | n/a |", text)
+        self.assertIn("| libcprof @ 1000 | 5.00 (5.00 to 5.00) | 10.00 (10.00 to 10.00) |", text)
+        self.assertIn("4.00 instructions", text)
 
 
 class Measuring(unittest.TestCase):

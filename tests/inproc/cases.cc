@@ -1,7 +1,9 @@
 // Programs with the library inside, one behaviour each: cases NAME [ARGS]. What can be judged from inside is checked here and
 // ends with status 1 and a line; the rest is in the files that test_inproc.py reads.
 #include <cprof/cprof.h>
+#include <arpa/inet.h>
 #include <dlfcn.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -9,6 +11,7 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -326,6 +329,36 @@ void everything(char** arguments) {
   stop();
 }
 
+NOINLINE void request(unsigned milliseconds) {
+  CPROF_SCOPE("request");
+  usleep(milliseconds * 1000);
+  AFTER_CALL();
+}
+
+void serve(double seconds) {
+  const double end = now_seconds() + seconds;
+  while (now_seconds() < end) {
+    request(2);
+    work_for(0.002);
+  }
+}
+
+// OUT: a server of which two requests take long, one right after the other; later a part of it does. Two reports.
+void spikes(char** arguments) {
+  start("freq=1000,keep=300ms,trigger=request>100ms,out=" + text(arguments, "spike-%n.pftrace") + ",out=" + text(arguments, "spike-%n") +
+        ".pb.gz");
+  serve(0.5);
+  request(200);
+  request(200);
+  serve(1.2);
+  for (unsigned milliseconds : {1u, 150u}) {
+    CPROF_SCOPE_TRIGGER("a part", 100'000'000);
+    usleep(milliseconds * 1000);
+  }
+  serve(0.1);
+  stop();
+}
+
 void fibers(char** arguments) {
   start("freq=0,out=" + text(arguments, "fibers.pftrace"));
   const auto on_thread = [](int thread) {
@@ -420,6 +453,18 @@ void storm(char** arguments) {
   expect(status.samples > 100, "only " + std::to_string(status.samples) + " samples");
 }
 
+// What the guard is there to find.
+void malloc_in_handler(char**) {
+  struct sigaction action = {};
+  action.sa_sigaction = [](int, siginfo_t*, void*) {
+    void* volatile kept = malloc(1);
+    free(kept);
+  };
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGURG, &action, nullptr);
+  raise(SIGURG);
+}
+
 // A parent and three children that end without exec: four files.
 void forks(char** arguments) {
   const std::string out = text(arguments, "forks.folded");
@@ -507,6 +552,50 @@ void own_signals(char**) {
   expect(status.samples >= 400, std::to_string(status.samples) + " samples");
 }
 
+// Gives to a pipe and to a listening socket now and then, so that read() and accept() on them wait.
+NOINLINE void feed(int pipe_end, const sockaddr_in& server, double deadline) {
+  for (bool feeds = true; feeds && now_seconds() < deadline;) {
+    usleep(3000);
+    const int client = socket(AF_INET, SOCK_STREAM, 0);
+    feeds = connect(client, reinterpret_cast<const sockaddr*>(&server), sizeof server) == 0 && write(pipe_end, "x", 1) == 1;
+    close(client);
+  }
+  close(pipe_end);
+}
+
+// SECONDS: read() and accept() begin anew by themselves, connect() goes through.
+void restarted(char** arguments) {
+  const double deadline = now_seconds() + atof(text(arguments, "2").c_str());
+  int ends[2];
+  expect(pipe(ends) == 0, "no pipe");
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  expect(bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0 && listen(listener, 64) == 0 &&
+             getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0, "no socket");
+  signal(SIGPIPE, SIG_IGN);
+  start("freq=1000,mode=wall");
+  std::thread feeder([&] { feed(ends[1], address, deadline + 20); });
+  int rounds = 0;
+  char byte;
+  for (ssize_t got = 1; got == 1; rounds += got == 1) {
+    worker_one(100'000);
+    const int connection = accept(listener, nullptr, nullptr);
+    expect(connection >= 0, "accept() ended early");
+    close(connection);
+    got = read(ends[0], &byte, 1);
+    expect(got >= 0, "read() ended early");
+    if (now_seconds() > deadline) break;
+  }
+  close(ends[0]);
+  close(listener);
+  feeder.join();
+  stop();
+  expect(rounds > 20, std::to_string(rounds) + " rounds");
+}
+
 // SECONDS: calls that wait are not interrupted.
 void interrupted(char** arguments) {
   const double deadline = now_seconds() + atof(text(arguments, "3").c_str());
@@ -592,8 +681,9 @@ const Case kCases[] = {
     {"shares", shares},     {"rate", rate},   {"overflow", overflow}, {"churn", churn},           {"jump", jump},
     {"names", names},       {"fibers", fibers}, {"everything", everything}, {"restart", restart}, {"storm", storm},
     {"forks", forks},       {"large_fork", large_fork}, {"spawn", spawn}, {"own_signals", own_signals},
-    {"interrupted", interrupted}, {"bad_stack", bad_stack}, {"kept", kept},
-    {"sample_rate", sample_rate}, {"wall", wall}, {"closed", closed},
+    {"interrupted", interrupted}, {"restarted", restarted}, {"bad_stack", bad_stack}, {"kept", kept},
+    {"sample_rate", sample_rate}, {"spikes", spikes},
+    {"malloc_in_handler", malloc_in_handler}, {"wall", wall}, {"closed", closed},
 };
 
 }  // namespace

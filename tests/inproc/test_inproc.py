@@ -3,6 +3,7 @@
 
 Which promises: see the comments at the cases. Run by ctest as: test_inproc.py CASE. Shares and counts only, never absolute speed.
 """
+import gzip
 import json
 import os
 import re
@@ -76,7 +77,7 @@ def test_symbols(folder):
 # verifies: B3
 def test_compiled_out(folder):
     body = "int work(int); int f(int x) { %s int r = work(x) + 1; %s return r; }\n"
-    macros = ('CPROF_SCOPE("a"); CPROF_SCOPE("b"); CPROF_FUNCTION(); CPROF_COUNTER("c", x);', 'CPROF_MARK("m"); CPROF_THREAD("t");')
+    macros = ('CPROF_SCOPE("a"); CPROF_SCOPE("b"); CPROF_FUNCTION(); CPROF_COUNTER("c", x);', 'CPROF_MARK("m"); CPROF_THREAD("t"); CPROF_SCOPE_TRIGGER("s", 5);')
     for compiler, suffix in (("gcc", "c"), ("g++", "cc")):
         objects = []
         for name, text in (("with", "#include <cprof/cprof.h>\n" + body % macros), ("without", body % ("", ""))):
@@ -205,6 +206,18 @@ def test_storm(folder):
     case("storm", f"{PROGRAMS}/libcprof_test_plugin.so", 4)
 
 
+# Nothing that takes a lock is called from the handler; a preloaded run stands the loader and the allocator at work.
+def test_guarded(folder):
+    guard = os.environ["CPROF_GUARD"]
+    caught = run(CASES, "malloc_in_handler", env={**os.environ, "LD_PRELOAD": guard}, status=-signal.SIGABRT)
+    expect("handler calls malloc" in caught.stderr, f"the guard does not see: {caught.stderr!r}")
+    plugin = f"{PROGRAMS}/libcprof_test_plugin.so"
+    out = folder / "storm.folded"
+    told = run(PLAIN, "storm", plugin, 2, env={**os.environ, "LD_PRELOAD": f"{guard}:{LIBRARY}", "CPROF": f"freq=4000,out={out}"}).stderr
+    expect(Folded(out.read_text()).total > 1000, f"few samples of 2 s of four threads: {told}")
+    case("storm", plugin, 1.5, env={**os.environ, "LD_PRELOAD": guard})
+
+
 # verifies: B9
 def test_forks(folder):
     case("forks", folder / "forks.folded")
@@ -231,6 +244,10 @@ def test_interrupted(folder):
     case("interrupted", 3)
 
 
+def test_restarted(folder):
+    case("restarted", 1.5)
+
+
 def test_bad_stack(folder):
     case("bad_stack")
 
@@ -245,6 +262,25 @@ def test_window(folder):
     run(PLAIN, 2, env=preload(f"out={out},freq=1000,window=100ms/500ms"))
     total = Folded(out.read_text()).total
     expect(100 < total < 900, f"{total} samples of 2 s, on for a fifth of it")
+
+
+# verifies: B8t
+def test_spikes(folder):
+    case("spikes", folder / "spike-%n.pftrace")
+    files = sorted(file.name for file in folder.glob("*.pftrace"))
+    expect(files == ["spike-0.pftrace", "spike-1.pftrace"], f"one report for each spike that was not too soon, none at the end: {files}")
+    for number, name, least in ((0, "request", 200e6), (1, "a part", 150e6)):
+        trace = folder / f"spike-{number}.pftrace"
+        rows = sql(trace, "select name, ts, dur from slice where category = 'scope'")
+        longest = max(row["dur"] for row in rows if row["name"] == name)
+        expect(least < longest < least + 100e6, f"report {number}: the longest {name} took {longest} ns")
+        ends = [row["ts"] + row["dur"] for row in rows]
+        expect(max(ends) - min(ends) <= 300e6, f"report {number}: {max(ends) - min(ends)} ns of the last 300 ms")
+        expect(len(rows) > 3, f"report {number}: {len(rows)} scopes: nothing of what came before")
+        times = [row["ts"] for row in sql(trace, "select ts from perf_sample")]
+        expect(times and max(ends) - min(times) <= 300e6, f"report {number}: {len(times)} samples, or older ones")
+        comment = gzip.decompress((folder / f"spike-{number}.pftrace.pb.gz").read_bytes())
+        expect(f"scope '{name}' in thread".encode() in comment, f"report {number} does not say why it was written")
 
 
 def test_trigger(folder):
@@ -382,6 +418,21 @@ def test_ctl(folder):
         expect(len(os.listdir(f"/proc/{program.pid}/fd")) == open_files, "dumps leave descriptors open")
 
 
+# A program that closed all its descriptors, the block's too, can still be asked.
+def test_ctl_closed(folder):
+    with subprocess.Popen([PLAIN, "closed", "60"], env=preload("start=no,freq=1000"), stdout=subprocess.PIPE, text=True) as program:
+        try:
+            expect(program.stdout.readline() == "closed\n", "the program does not begin")
+            ctl(program.pid, "start")
+            time.sleep(0.7)
+            ctl(program.pid, "dump", "-o", folder / "closed.folded")
+            check_shares(Folded((folder / "closed.folded").read_text()), ["share_sixty", "share_thirty", "share_ten"], [0.6, 0.3, 0.1],
+                         "closed", 0.1)
+            ctl(program.pid, "stop")
+        finally:
+            program.kill()
+
+
 # Whoever asks gets one line, whatever the process is.
 # covers: ctl --timeout
 def test_ctl_refused(folder):
@@ -501,7 +552,83 @@ def test_package(folder):
         run("cc", "-O2", project / "hello.c", "-o", folder / "by_pkg_config", *flags)
 
 
+def as_subdirectory(folder, *options):
+    """A project around ours that wants the library; where it is built."""
+    root, project, made = Path(INCLUDE).parent, folder / "project", folder / "made"
+    project.mkdir()
+    shutil.copy(root / "examples" / "hello.c", project)
+    (project / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.25)\nproject(user C)\nadd_subdirectory({root} cprof)\nadd_executable(hello hello.c)\n"
+        "target_link_libraries(hello cprof::cprof)\n")
+    run("cmake", "-G", "Ninja", "-S", project, "-B", made, *options)
+    return made
+
+
+# What is to be compiled is the library alone, and all of it: what the files became in this build is linked, which takes a second.
+# verifies: B13s
+def test_subdirectory(folder):
+    made, build = as_subdirectory(folder), Path(os.environ["CPROF_BUILD"])
+    files = [line for line in run("ninja", "-C", made, "-t", "inputs", "hello").stdout.split() if re.search(r"/src/.*\.cc?$", line)]
+    strange = [file for file in files if re.search(r"/src/(page|collect/bpf|collect/perf|cli|store|serve)/", file)]
+    expect(files and not strange, f"compiled for a user of the library: {strange[:5]}")
+    objects = []
+    for file in files:
+        found = list(build.glob(f"src/CMakeFiles/cprof_*.dir/{file.partition('/src/')[2]}.o"))
+        expect(len(found) == 1, f"{file}: {len(found)} objects in this build")
+        objects += found
+    (folder / "map").write_text("{ global: cprof_*; local: *; };")
+    run("g++", "-shared", "-o", folder / "libcprof.so.0", *objects, "-Wl,-z,defs", f"-Wl,--version-script={folder}/map", "-Wl,-soname,libcprof.so.0",
+        "-static-libstdc++", "-static-libgcc", "-Wl,--gc-sections", "-lz", "-lzstd", "-ldeflate", "-llzma")
+    run(PLAIN, 0.2, env={**preload(f"out={folder}/linked.folded"), "LD_PRELOAD": folder / "libcprof.so.0"})
+    expect("share_sixty" in (folder / "linked.folded").read_text(), "the library of those files records nothing")
+
+
+def test_subdirectory_built(folder):
+    made = as_subdirectory(folder, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_UNITY_BUILD=ON")
+    run("cmake", "--build", made, timeout=1800)
+    run(made / "hello", cwd=folder)
+    names = {row["name"] for row in sql(folder / "hello.pftrace", "select distinct name from slice where category = 'scope'")}
+    expect(names == {"round", "integrate"}, f"hello's scopes: {names}")
+
+
+# Slices of a fiber are on its track, whole although it waits between, and its samples end at its base.
+def check_example(folder, outer, tracks):
+    example = Path(os.environ["CPROF_EXAMPLE"])
+    run(example, cwd=folder)
+    (trace,) = folder.glob("*.pftrace")
+    rows = sql(trace, "select s.id, s.name, s.depth, s.parent_id, s.ts, s.dur, t.name as track from slice s join track t on s.track_id = t.id "
+                      f"where s.name in ('{outer}', 'step') order by s.ts")
+    by_track = {}
+    for row in rows:
+        by_track.setdefault(row["track"], []).append(row)
+    expect(sorted(by_track) == sorted(tracks), f"tracks {sorted(by_track)}")
+    for track, slices in by_track.items():
+        expect([row["name"] for row in slices] == [outer] + 4 * ["step"], f"{track}: {[row['name'] for row in slices]}")
+        whole, steps = slices[0], slices[1:]
+        expect(all(row["parent_id"] == whole["id"] for row in steps), f"{track}: steps are not inside {outer}")
+        spent = sum(row["dur"] for row in steps)
+        expect(whole["dur"] > 2 * spent, f"{track}: {outer} took {whole['dur']} ns, its steps {spent}: it did not wait for the others")
+    (text,) = folder.glob("*.folded")
+    return Folded(text.read_text())
+
+
+# verifies: B10x
+def test_fibers_of_boost(folder):
+    folded = check_example(folder, "job", [f"job {number}" for base in (1, 101) for number in range(base, base + 8)])
+    inside = [frames for frames, _ in folded.stacks if any(frame.startswith("job(") or "::job" in frame for frame in frames)]
+    expect(inside, "no sample in a fiber")
+    expect(not any("main" in frames or any("run_fibers" in frame for frame in frames) for frames in inside),
+           f"stacks of fibers go on into the scheduler: {inside[0]}")
+
+
+# verifies: B10c
+def test_coroutines(folder):
+    folded = check_example(folder, "serve", [f"request {number}" for number in range(1, 17)])
+    expect(any("serve" in frame for frames, _ in folded.stacks for frame in frames), "no sample in a coroutine")
+
+
 def test_soak(folder):
+    run(PLAIN, "storm", f"{PROGRAMS}/libcprof_test_plugin.so", 10, env=preload("freq=4000"))
     for round_number in range(20):
         case("storm", f"{PROGRAMS}/libcprof_test_plugin.so", 30, timeout=120)
         print(f"storm {round_number + 1} of 20: no hang", flush=True)

@@ -47,6 +47,7 @@ struct ThreadState {
   cprof_open_scope* own_open = nullptr;
   uint32_t own_depth = 0, own_max_depth = 0;
   RecentName recent_names[kRecentNames];
+  uint8_t recent_by_pointer[kRecentNames] = {};   // which of them a pointer gave last
 
   // Arming; under the registry's lock.
   int32_t tid = 0;
