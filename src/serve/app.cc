@@ -24,6 +24,7 @@ namespace {
 
 constexpr store::QueryLimits kSqlLimits{.rows = 10'000, .seconds = 30};
 constexpr std::chrono::milliseconds kBetweenLooks(50);
+constexpr std::string_view kAllFiles = "all";
 
 // Formats are written to a file, then read: the name is needed in between only.
 Result<Fd> exported(const profile::Profile& profile, const format::FormatInfo& info, const format::WriteOptions& options) {
@@ -89,15 +90,34 @@ Result<size_t> App::open_as(const std::string& path, const std::string& name, co
 
 Result<size_t> App::add(profile::Profile profile, const std::string& name) {
   profile.run.source = name;
-  auto demangler = std::make_shared<symbolize::Demangler>(symbolize::DemangleStyle::kFull);
   auto opened = std::make_shared<Opened>();
   opened->name = name;
-  opened->sql = TRY(store::QuerySession::create([demangler](std::string_view text) { return std::string(demangler->demangle(text)); }));
   opened->payload = TRY(page::pack_payload(page::encode_payload(profile, {}, &opened->functions)));
-  opened->profile = &opened->sql->add_profile(std::move(profile), name);
+  opened->profile = std::make_shared<const profile::Profile>(std::move(profile));
+  opened->tables = TRY(make_tables({opened}));
   const std::lock_guard lock(files_lock_);
   opened_.push_back(std::move(opened));
   return opened_.size() - 1;
+}
+
+Result<std::shared_ptr<App::Tables>> App::make_tables(const Files& files) {
+  auto demangler = std::make_shared<symbolize::Demangler>(symbolize::DemangleStyle::kFull);
+  auto tables = std::make_shared<Tables>();
+  tables->sql = TRY(store::QuerySession::create([demangler](std::string_view text) { return std::string(demangler->demangle(text)); }));
+  tables->files = files.size();
+  for (const auto& file : files) tables->sql->add_profile(file->profile, file->name);
+  return tables;
+}
+
+Result<std::shared_ptr<App::Tables>> App::tables_of_all() {
+  Files files;
+  {
+    const std::lock_guard lock(files_lock_);
+    files = opened_;
+  }
+  const std::lock_guard lock(all_lock_);
+  if (!all_ || all_->files < files.size()) all_ = TRY(make_tables(files));
+  return all_;
 }
 
 std::optional<Answer> App::refusal(const Request& request) const {
@@ -139,6 +159,11 @@ std::shared_ptr<App::Opened> App::file_of(const Target& target) {
 std::shared_ptr<App::Opened> App::file_at(uint64_t number) {
   const std::lock_guard lock(files_lock_);
   return number < opened_.size() ? opened_[number] : nullptr;
+}
+
+Result<std::shared_ptr<App::Tables>> App::tables_of(const std::shared_ptr<Opened>& file) {
+  if (!file) return fail("no such file");
+  return file->tables;
 }
 
 Answer App::page(const Call&) {
@@ -206,28 +231,29 @@ Answer App::run_export(const Call& call) {
 
 Answer App::sql(const Call& call) {
   const json asked = json::parse(call.request.body, nullptr, false);
-  if (!asked.is_object() || !asked.contains("f") || !asked["f"].is_number_unsigned() || !asked.contains("sql") || !asked["sql"].is_string())
-    return failed(400, "needs {\"f\": NUMBER, \"sql\": TEXT}\n");
-  const auto file = file_at(asked["f"].get<uint64_t>());
-  if (!file) return failed(404, "no such file\n");
-  while (!file->sql_lock.try_lock_for(kBetweenLooks))
+  const bool is_whole = asked.is_object() && asked.contains("f") && asked.contains("sql") && asked["sql"].is_string();
+  if (!is_whole || !(asked["f"].is_number_unsigned() || asked["f"] == kAllFiles))
+    return failed(400, "needs {\"f\": NUMBER or \"all\", \"sql\": TEXT}\n");
+  const auto tables = asked["f"] == kAllFiles ? tables_of_all() : tables_of(file_at(asked["f"].get<uint64_t>()));
+  if (!tables) return failed(404, tables.error().message + "\n");
+  while (!(*tables)->lock.try_lock_for(kBetweenLooks))
     if (is_gone(call.request)) return failed(499, "given up\n");
-  const std::lock_guard lock(file->sql_lock, std::adopt_lock);
-  const Watch watch(call.request, *file->sql);
+  const std::lock_guard lock((*tables)->lock, std::adopt_lock);
+  const Watch watch(call.request, *(*tables)->sql);
   JsonRows rows;
-  if (auto done = file->sql->run(asked["sql"].get<std::string>(), kSqlLimits, rows); !done)
+  if (auto done = (*tables)->sql->run(asked["sql"].get<std::string>(), kSqlLimits, rows); !done)
     return failed(422, done.error().message + "\n");
   return json_answer(rows.take());
 }
 
 Answer App::tables(const Call& call) {
-  const auto file = file_of(call.target);
-  if (!file) return failed(404, "no such file\n");
-  const std::lock_guard lock(file->sql_lock);
+  const auto tables = call.target.parameter("f") == kAllFiles ? tables_of_all() : tables_of(file_of(call.target));
+  if (!tables) return failed(404, tables.error().message + "\n");
+  const std::lock_guard lock((*tables)->lock);
   json list = json::array();
-  for (const std::string& table : file->sql->tables()) {
+  for (const std::string& table : (*tables)->sql->tables()) {
     json columns = json::array();
-    for (const auto& [name, type] : file->sql->columns(table)) columns.push_back({name, type});
+    for (const auto& [name, type] : (*tables)->sql->columns(table)) columns.push_back({name, type});
     list.push_back({{"name", table}, {"columns", std::move(columns)}});
   }
   return json_answer(list);

@@ -38,12 +38,19 @@ class App {
   const std::string& token() const { return gate_.token(); }
 
  private:
+  struct Opened;
+  using Files = std::vector<std::shared_ptr<Opened>>;
+  // What SQL asks: one file, or all that are open, told apart by their scope.
+  struct Tables {
+    std::unique_ptr<store::QuerySession> sql;
+    std::timed_mutex lock;  // one statement at a time
+    size_t files = 0;
+  };
   // Never changed once it is in the list, but for what SQL does inside its session.
   struct Opened {
     std::string name;
-    std::unique_ptr<store::QuerySession> sql;  // owns the profile
-    std::timed_mutex sql_lock;                 // one statement at a time
-    const profile::Profile* profile = nullptr;
+    std::shared_ptr<const profile::Profile> profile;
+    std::shared_ptr<Tables> tables;
     std::string payload;                       // packed, as it travels
     std::vector<page::FunctionKey> functions;  // by the page's function number
   };
@@ -55,6 +62,9 @@ class App {
   static Route route_of(std::string_view method, std::string_view path);
   std::shared_ptr<Opened> file_of(const Target& target);
   std::shared_ptr<Opened> file_at(uint64_t number);
+  static Result<std::shared_ptr<Tables>> make_tables(const Files& files);
+  static Result<std::shared_ptr<Tables>> tables_of(const std::shared_ptr<Opened>& file);
+  Result<std::shared_ptr<Tables>> tables_of_all();
   Answer page(const Call&);
   Answer files(const Call&);
   Answer profile(const Call&);
@@ -72,7 +82,9 @@ class App {
   source::SourceFiles sources_;
   std::mutex load_lock_;  // one file is read at a time
   std::mutex files_lock_;
-  std::vector<std::shared_ptr<Opened>> opened_;
+  Files opened_;
+  std::mutex all_lock_;
+  std::shared_ptr<Tables> all_;  // made when it is asked for, anew when there are more files
 };
 
 }  // namespace cprof::serve

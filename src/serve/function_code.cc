@@ -8,9 +8,11 @@
 
 #include "analyze/frames.h"
 #include "analyze/site_totals.h"
+#include "analyze/weights.h"
 #include "object/debug_files.h"
 #include "source/binary.h"
 #include "source/code.h"
+#include "timeline/timeline.h"
 
 namespace cprof::serve {
 namespace {
@@ -36,13 +38,21 @@ void for_each_place(const Profile& profile, const page::FunctionKey& function, O
   }
 }
 
+// By the page's number of a metric: behind the profile's own ones come samples and elapsed time (page/values.cc).
+analyze::Weights weights_of(const Profile& profile, uint64_t metric) {
+  using Kind = analyze::WeightSelection::Kind;
+  const uint64_t own = profile.metrics.size();
+  if (metric < own)
+    return analyze::sample_weights(profile, {.kind = Kind::kMetric, .metric = profile::MetricId(static_cast<size_t>(metric))});
+  if (metric == own) return analyze::sample_weights(profile, {.kind = Kind::kSamples});
+  const timeline::WallWeights wall = timeline::wall_weights(profile, timeline::resolved(profile, timeline::default_options(profile)));
+  return analyze::sample_weights(profile, {.kind = Kind::kWall, .wall = wall.of_samples, .wall_off_cpu = wall.of_off_cpu,
+                                           .wall_resumed = wall.of_resumed});
+}
+
 // By location: what ends there.
 std::vector<int64_t> self_by_location(const Profile& profile, uint64_t metric) {
-  const bool is_metric = metric < profile.metrics.size();
-  const analyze::WeightSelection selection = {
-      .kind = is_metric ? analyze::WeightSelection::Kind::kMetric : analyze::WeightSelection::Kind::kSamples,
-      .metric = is_metric ? profile::MetricId(static_cast<size_t>(metric)) : profile::MetricId()};
-  const analyze::SiteTotals totals = analyze::sum_by_site(profile, analyze::sample_weights(profile, selection));
+  const analyze::SiteTotals totals = analyze::sum_by_site(profile, weights_of(profile, metric));
   std::vector<int64_t> self(profile.locations.size());
   for (size_t i = 0; i < profile.sites.size(); ++i) {
     int64_t& sum = self[profile.sites[i].location.index()];
@@ -68,9 +78,12 @@ json as_json(const std::vector<source::CodeLine>& code, const Code& values, cons
     int64_t self = 0;
     for (auto it = values.self.lower_bound(start); it != values.self.end() && it->first < start + line.instruction.size; ++it)
       self = analyze::add_clamped(self, it->second);
-    const auto own = std::ranges::find_if(line.places, [&](const source::SourcePlace& p) { return p.file == function.file; });
-    lines.push_back({{"address", fmt::format("{:x}", start)}, {"text", line.instruction.text},
-                     {"line", own == line.places.end() ? 0 : own->line}, {"self", self}});
+    // Inlined code stands at the line of the function that it was inlined into, as in the costs of lines.
+    const bool has_line = !line.places.empty() && line.places.back().file == function.file;
+    json row = {{"address", fmt::format("{:x}", start)}, {"text", line.instruction.text},
+                {"line", has_line ? line.places.back().line : 0}, {"self", self}};
+    if (line.places.size() > 1) row["inlined"] = line.places.front().function;
+    lines.push_back(std::move(row));
   }
   return lines;
 }
@@ -102,14 +115,17 @@ Result<json> function_source(const Profile& profile, const page::FunctionKey& fu
 Result<json> function_code(const Profile& profile, const page::FunctionKey& function, uint64_t metric) {
   const std::vector<int64_t> self = self_by_location(profile, metric);
   std::map<std::pair<uint32_t, uint64_t>, Code> codes;  // by mapping and where the function begins
+  bool is_kernel = false;
   for_each_place(profile, function, [&](LocationId id, const analyze::Frame&, bool is_own) {
     const profile::Location& location = profile.locations[id.index()];
+    is_kernel |= location.kind == profile::FrameKind::kKernel;
     if (!is_own || location.kind != profile::FrameKind::kUser || !location.mapping.valid()) return;
     Code& code = codes[{location.mapping.value, location.function_start}];
     code.mapping = location.mapping;
     int64_t& sum = code.self[location.file_address - (location.is_return_address ? 1 : 0)];
     sum = analyze::add_clamped(sum, self[id.index()]);
   });
+  if (codes.empty() && is_kernel) return fail("not supported: instructions of the kernel");
   if (codes.empty()) return fail("no code of its own: it was inlined everywhere, or the profile has no addresses of it");
   json lines = json::array();
   for (const auto& [key, code] : codes) {

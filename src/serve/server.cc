@@ -34,6 +34,8 @@ constexpr uint32_t kMaxHeaderBytes = 16 * 1024;
 constexpr size_t kMaxSmallBody = size_t{1} << 20;
 constexpr int kMaxConnections = 64;
 constexpr timeval kIdle = {.tv_sec = 30, .tv_usec = 0};
+constexpr timeval kLinger = {.tv_sec = 0, .tv_usec = 500'000};
+constexpr size_t kMaxUnread = size_t{4} << 20;
 
 std::string policy(const std::string& nonce) {
   return fmt::format("default-src 'none'; script-src 'nonce-{}'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; "
@@ -125,8 +127,8 @@ class BeastServer final : public Server {
     parser.body_limit(options_.max_upload_bytes);
     boost::system::error_code error;
     http::read_header(socket, buffer, parser, error);
-    if (error == http::error::body_limit) return answer(socket, failed(413, too_large()), false);
-    if (error == http::error::header_limit) return answer(socket, failed(431, "the header is too large\n"), false);
+    if (error == http::error::body_limit) return refuse(socket, failed(413, too_large()));
+    if (error == http::error::header_limit) return refuse(socket, failed(431, "the header is too large\n"));
     if (error) return false;
 
     Request request;
@@ -137,12 +139,24 @@ class BeastServer final : public Server {
     request.origin = std::string(head["Origin"]);
     request.fetch_site = std::string(head["Sec-Fetch-Site"]);
     if (options_.refuse)
-      if (auto refused = options_.refuse(request)) return answer(socket, *refused, false);
+      if (auto refused = options_.refuse(request)) return refuse(socket, *refused);
     std::optional<TemporaryFile> upload;  // its body on disk, gone with the request
-    if (auto refused = read_body(socket, buffer, parser, request, upload)) return answer(socket, *refused, false);
+    if (auto refused = read_body(socket, buffer, parser, request, upload)) return refuse(socket, *refused);
     const bool goes_on = head.keep_alive();
     request.is_gone = [fd = socket.native_handle()] { return is_gone(fd); };
     return answer(socket, handler_(request), goes_on) && goes_on;
+  }
+
+  // What is still being sent is read for a moment: to close over unread bytes would take the answer away from its reader.
+  bool refuse(tcp::socket& socket, const Answer& said) {
+    if (!answer(socket, said, false)) return false;
+    const int fd = socket.native_handle();
+    ::shutdown(fd, SHUT_WR);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kLinger, sizeof kLinger);
+    std::vector<char> chunk(64 * 1024);
+    size_t read = 0;
+    for (ssize_t n = 0; read < kMaxUnread && (n = recv(fd, chunk.data(), chunk.size(), 0)) > 0;) read += static_cast<size_t>(n);
+    return false;
   }
 
   // A browser that gives up closes the connection: that is its only way to say so.

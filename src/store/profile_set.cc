@@ -57,8 +57,9 @@ bool are_distinct(const std::vector<profile::Aggregate>& rows) {
 
 }  // namespace
 
-ProfileSource::ProfileSource(Profile profile, std::string scope, ProfileSource* before)
-    : profile_(std::move(profile)),
+ProfileSource::ProfileSource(std::shared_ptr<const Profile> profile, std::string scope, ProfileSource* before)
+    : held_(std::move(profile)),
+      profile_(*held_),
       scope_(std::move(scope)),
       before_(before),
       bases_(before ? before->next_bases() : Bases{}),
@@ -223,7 +224,7 @@ const std::vector<LossRow>& ProfileSource::losses() {
   return *losses_;
 }
 
-void ProfileSet::add(Profile profile, std::string_view name) {
+void ProfileSet::add(std::shared_ptr<const Profile> profile, std::string_view name) {
   std::string scope(name);
   for (int n = 2; !scopes_.insert(scope).second; ++n) scope = fmt::format("{} ({})", name, n);
   ProfileSource* before = sources_.empty() ? nullptr : sources_.back().get();

@@ -68,7 +68,7 @@ class ProfileSource {
   };
 
   // before: the profile that comes before it, or null.
-  ProfileSource(profile::Profile profile, std::string scope, ProfileSource* before);
+  ProfileSource(std::shared_ptr<const profile::Profile> profile, std::string scope, ProfileSource* before);
   ProfileSource(const ProfileSource&) = delete;
   ProfileSource& operator=(const ProfileSource&) = delete;
 
@@ -112,7 +112,8 @@ class ProfileSource {
   std::vector<AggregateRow> make_aggregates() const;
   std::vector<FrameSliceRow> make_frame_slices() const;
 
-  profile::Profile profile_;
+  std::shared_ptr<const profile::Profile> held_;
+  const profile::Profile& profile_;
   std::string scope_;
   ProfileSource* before_;
   Bases bases_;
@@ -135,7 +136,7 @@ class ProfileSource {
 class ProfileSet {
  public:
   // The scope is the name, with " (2)", " (3)" behind it when that is taken.
-  void add(profile::Profile profile, std::string_view name);
+  void add(std::shared_ptr<const profile::Profile> profile, std::string_view name);
   const std::vector<std::unique_ptr<ProfileSource>>& sources() const { return sources_; }
 
  private:

@@ -96,10 +96,9 @@ int QuerySession::on_progress(void* self) {
   return session.limits_.seconds > 0 && std::chrono::steady_clock::now() >= session.deadline_;
 }
 
-const profile::Profile& QuerySession::add_profile(profile::Profile profile, std::string_view name) {
+void QuerySession::add_profile(std::shared_ptr<const profile::Profile> profile, std::string_view name) {
   CPROF_CHECK(!has_run_);
   profiles_.add(std::move(profile), name);
-  return profiles_.sources().back()->profile();
 }
 
 SqlResult<void> QuerySession::run(std::string_view script, const QueryLimits& limits, RowSink& sink) {

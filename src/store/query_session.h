@@ -54,8 +54,11 @@ class QuerySession {
   QuerySession& operator=(const QuerySession&) = delete;
 
   // name: the file's, as given; the profile's scope is made of it.
-  // All of them come before the first run(). What is returned lives as long as the session.
-  const profile::Profile& add_profile(profile::Profile profile, std::string_view name);
+  // All of them come before the first run(). Several sessions may share a profile.
+  void add_profile(std::shared_ptr<const profile::Profile> profile, std::string_view name);
+  void add_profile(profile::Profile profile, std::string_view name) {
+    add_profile(std::make_shared<const profile::Profile>(std::move(profile)), name);
+  }
 
   // All statements, one after the other, until one fails. The error's offset is in the script.
   SqlResult<void> run(std::string_view script, const QueryLimits& limits, RowSink& sink);

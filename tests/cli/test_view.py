@@ -104,6 +104,17 @@ class ViewTest(unittest.TestCase):
         self.assertEqual(status, 422)
         self.assertTrue(data.decode().startswith("bad.bin: "), data)
 
+    def test_sql_of_all_files_tells_them_apart(self):
+        status, data, _ = self.view.ask("api/open?name=second.folded", "POST", b"x;y 7\n")
+        self.assertEqual(status, 200, data)
+        query = "SELECT scope, sum(value) FROM aggregate_sample s JOIN aggregate_profile p ON p.id = s.aggregate_profile_id GROUP BY 1"
+        status, data, _ = self.view.ask("api/sql", "POST", json.dumps({"f": "all", "sql": query}))
+        self.assertEqual(status, 200, data)
+        sums = dict(json.loads(data)["rows"])
+        self.assertEqual((sums[str(self.view.file)], sums["second.folded"]), (100, 7))
+        self.assertEqual(self.view.ask("api/tables?f=all")[0], 200)
+        self.assertEqual(self.view.ask("api/sql", "POST", json.dumps({"f": "none", "sql": query}))[0], 400)
+
     def test_export(self):
         status, data, headers = self.view.ask("api/export?f=0&format=pb.gz")
         self.assertEqual(status, 200)

@@ -25,10 +25,9 @@ await check("every tab, light and dark, wide and narrow: no error, no request, a
     const { page, problems, close } = await open(ordinary, options);
     for (const tab of TABS) {
       await page.click(`#tab-${tab}`);
-      await page.waitForTimeout(150);
+      await page.waitForTimeout(100);
       await page.screenshot({ path: join(out, `${name}-${tab}.png`) });
-      const violations = await axe(page);
-      assert.deepEqual(violations, [], `${name} ${tab}`);
+      if (name !== "narrow") assert.deepEqual(await axe(page), [], `${name} ${tab}`);  // narrow: server_test.mjs
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} ${tab} is not wider than the window`);
     }
     assert.deepEqual(problems, []);
@@ -97,6 +96,11 @@ await check("names that want to be code, cannot be read, or are a megabyte long"
   await page.locator("canvas").focus();
   for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
   for (const tab of ["table", "source", "flame"]) await page.click(`#tab-${tab}`);
+  await page.click("button:has-text('Export')");
+  const [saved] = await Promise.all([page.waitForEvent("download"), page.click("button:has-text('SVG')")]);
+  const titles = await page.evaluate((text) => [...new DOMParser().parseFromString(text, "image/svg+xml").querySelectorAll("title, parsererror")].map((t) => t.textContent), readFileSync(await saved.path(), "utf8"));
+  assert.deepEqual([titles[0].split(":")[0], titles.length], ["all", 7], "a picture that is well-formed");
+  assert.ok(titles.some((t) => t.startsWith("<script>window.hacked = 1</script>: 10 ")) && titles.some((t) => t.startsWith("esc\ufffd[31m: 13 ")), titles.map((t) => t.slice(0, 60)).join());
   assert.equal(await page.evaluate(() => window.hacked), undefined);
   assert.deepEqual(problems, []);
   await close();
@@ -173,6 +177,9 @@ await check("negative values are drawn by their size and named with their sign",
   await page.keyboard.press("ArrowUp");
   assert.match(await page.textContent(".status"), /main.*1\.95 KiB/);
   assert.match(await page.textContent(".legend"), /negative/);
+  const box = await page.locator("canvas").boundingBox(), over = async (part) => { await page.mouse.move(box.x + part * box.width, box.y + 2.5 * 20); return page.textContent(".status"); };
+  assert.match(await over(0.61), /fresh/);
+  assert.match(await over(0.64), /gone/, "5 and 3 parts of 8");
   await page.click("#tab-table");
   assert.ok((await tableRows(page)).some((r) => r[0] === "gone" && r[1] === "-2.93 KiB"));
   assert.deepEqual(problems, []);
@@ -210,7 +217,7 @@ await check("programs' own spans, marks and counters are lanes of the timeline; 
   const { page, problems, close } = await open(makePage("spans", "trace.json", JSON.stringify({ traceEvents: events })), {});
   await page.click("#tab-timeline");
   await page.waitForFunction(() => window.cprofTimeline?.lanes >= 3);
-  const box = await page.locator("canvas[aria-roledescription=timeline]").boundingBox(), text = async (x, y) => { await page.mouse.move(box.x + x, box.y + y); return page.textContent(".view > .hint"); };
+  const box = await page.locator("canvas[aria-roledescription=timeline]").boundingBox(), text = async (x, y) => { await page.mouse.move(box.x + x, box.y + y); return page.textContent(".status"); };
   const said = [];
   for (let y = 24; y < 160; y += 6) for (const x of [260, 400, 560]) said.push(await text(x, y));
   for (const wanted of [/request, 1 ms/, /parse, 300 µs/, /: [39]\b/]) assert.ok(said.some((s) => wanted.test(s)), String(wanted));
@@ -233,6 +240,19 @@ await check("a diff in one file: less, more, gone and new; ratio; both direction
   await page.selectOption("[aria-label='Compare with']", "0");
   assert.deepEqual((await row("both2")).slice(5, 8), ["50", "-25", "× 0.5"]);
   await page.click("#tab-flame");
+  for (const direction of ["Down", "Up"])
+    for (const width of ["This", "Base"]) {
+      await page.click(`button:text-is("${direction}")`);
+      await page.click(`button:text-is("${width}")`);
+      await page.locator("canvas").focus();
+      await page.keyboard.press("0");
+      await page.keyboard.press("ArrowDown");
+      for (let i = 0; i < 4 && !/^both2/.test(await page.textContent(".status")); i++) await page.keyboard.press("ArrowRight");
+      assert.match(await page.textContent(".status"), /^both2.*25 \(25\.0 %\).*-25 against base/, `${direction} ${width}`);
+      await page.keyboard.press("Escape");
+    }
+  await page.click("button:text-is('This')");
+  assert.match(await page.textContent(".drawer"), /What changed.*changed_only-125, gone.*base_only\+50, new.*both2-25/);
   assert.deepEqual(await axe(page), []);
   await page.screenshot({ path: join(out, "diff.png") });
   assert.deepEqual(problems, []);
@@ -265,9 +285,9 @@ await check("source text travels in the file when it is asked for", async () => 
   const { page, problems, close } = await open(makePage("with-source", "callgrind.out", callgrind, ["--with-source"]));
   await page.click("#tab-source");
   const lines = await page.$$eval(".code tbody tr", (rows) => rows.map((r) => [...r.children].map((c) => c.textContent)));
-  assert.deepEqual(lines.find((l) => l[2] === "20").slice(0, 2), ["900", "900"]);
-  assert.equal(lines.find((l) => l[2] === "22")[3], 'line number 22 < & "');
-  assert.equal(lines[0][2], "8", "12 lines before the first");
+  assert.deepEqual(lines.find((l) => l[4] === "20").slice(0, 4), ["900", "91.8 %", "900", "91.8 %"]);
+  assert.equal(lines.find((l) => l[4] === "22")[5], 'line number 22 < & "');
+  assert.equal(lines[0][4], "8", "12 lines before the first");
   assert.deepEqual(problems, []);
   assert.throws(() => execFileSync(cprof, ["convert", "--with-source", source, "-o", join(out, "x.folded")], { stdio: "ignore" }), "only for pages");
   await close();

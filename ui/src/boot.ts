@@ -1,6 +1,7 @@
 // Where the profiles come from: embedded in this file, or from the cprof that serves the page.
 import { BadPayload, Payload, unpack } from "./model/payload";
 import { Profile } from "./model/profile";
+import { formatValue } from "./model/units";
 import * as state from "./state";
 import { S } from "./strings";
 
@@ -12,8 +13,8 @@ function fromBase64(text: string): Uint8Array {
   return out;
 }
 
-export async function decode(bytes: Uint8Array, name: string): Promise<Profile> {
-  return new Profile(new Payload(await unpack(bytes)), name);
+async function decode(bytes: Uint8Array, name: string, served = 0): Promise<Profile> {
+  return new Profile(new Payload(await unpack(bytes)), name, served);
 }
 
 export async function boot(): Promise<void> {
@@ -38,6 +39,8 @@ export async function boot(): Promise<void> {
   state.loading.value = null;
 }
 
+const MOST_BYTES = 2 * 1024 ** 3;  // ServerOptions::max_upload_bytes
+
 interface ServedFile { name: string; error?: string }
 
 async function loadFromServer(): Promise<void> {
@@ -52,24 +55,27 @@ async function loadFromServer(): Promise<void> {
   state.profiles.value = list;
 }
 
-export async function fetchProfile(index: number, name: string): Promise<Profile> {
-  const answer = await fetch(`api/profile?f=${index}`);
+async function fetchProfile(index: number, name: string, signal?: AbortSignal): Promise<Profile> {
+  const answer = await fetch(`api/profile?f=${index}`, { signal });
   if (!answer.ok) throw new Error(`${name}: ${await answer.text()}`);
-  return decode(new Uint8Array(await answer.arrayBuffer()), name);
+  return decode(new Uint8Array(await answer.arrayBuffer()), name, index);
 }
 
 async function addFromServer(path: string, name: string, body?: File): Promise<void> {
-  state.loading.value = { name, phase: "Reading", bytes: body?.size ?? 0 };
+  const control = new AbortController(), signal = control.signal, show = (phase: string) => { state.loading.value = { name, phase, bytes: body?.size ?? 0, cancel: () => control.abort() }; };
   try {
-    const answer = await fetch(path, { method: "POST", body });
+    if (body && body.size > MOST_BYTES) throw new Error(`It has ${formatValue(body.size, "bytes")}, more than the ${formatValue(MOST_BYTES, "bytes")} that a page may send. From the disk it is read by: cprof view ${name}`);
+    show("Reading");
+    const answer = await fetch(path, { method: "POST", body, signal });
     if (!answer.ok) throw new Error(await answer.text());
     const { index } = (await answer.json()) as { index: number };
-    state.profiles.value = [...state.profiles.value, await fetchProfile(index, name)];
+    show("Building");
+    state.profiles.value = [...state.profiles.value, await fetchProfile(index, name, signal)];
     state.showFile(state.profiles.value.length - 1);
     state.problem.value = null;
   } catch (error) {
     const isGone = error instanceof TypeError;  // no answer at all
-    state.problem.value = { title: `${name} cannot be opened`, text: isGone ? S.gone : error instanceof Error ? error.message : String(error) };
+    if (!signal.aborted) state.problem.value = { title: `${name} cannot be opened`, text: isGone ? S.gone : error instanceof Error ? error.message : String(error) };
   }
   state.loading.value = null;
 }

@@ -1,6 +1,6 @@
 // The keyboard. Nothing here fires while a text is being typed, and no key of the browser's is taken but "/" and Ctrl+F.
 import { exactly } from "./ops/filters";
-import type { Order } from "./ops/view_tree";
+import type { Order, ViewTree } from "./ops/view_tree";
 import * as state from "./state";
 import { copy, showSource } from "./views/frame_menu";
 import { jump } from "./views/status";
@@ -16,8 +16,14 @@ function select(node: number) {
   const s = selection();
   if (!s) return;
   state.selectedPath.value = state.pathOf(s.tree, s.funcs, node);
-  const live = document.getElementById("live"), t = s.tree;
-  if (live) live.textContent = node === 0 ? "all" : `frame ${s.funcs[t.func[node]].name.slice(0, 300)}, ${((100 * t.total[node]) / (t.total[0] || 1)).toFixed(1)} % total, ${((100 * t.self[node]) / (t.total[0] || 1)).toFixed(1)} % self, depth ${t.depth[node]}`;
+  const t = s.tree, share = (value: number) => `${((100 * value) / (t.total[0] || 1)).toFixed(1)} %`, [at, of] = placeAmong(t, node);
+  state.said.value = node === 0 ? "all" : `frame ${s.funcs[t.func[node]].name.slice(0, 300)}, ${share(t.total[node])} total, ${share(t.self[node])} self, depth ${t.depth[node]}, child ${at} of ${of}`;
+}
+
+function placeAmong(t: ViewTree, node: number): [number, number] {
+  let at = 0, of = 0;
+  if (node > 0) for (let child = t.parent[node] + 1; child < t.end[t.parent[node]]; child = t.end[child]) { of++; if (child === node) at = of; }
+  return [at, of];
 }
 
 function sibling(step: number) {
@@ -38,11 +44,8 @@ function cycleMetric(step: number) {
 }
 
 function cycleThread(step: number) {
-  const p = state.profile.value;
-  if (!p || p.threads.length === 0) return;
-  const current = state.threads.value ? [...state.threads.value][0] : step > 0 ? -1 : p.threads.length;
-  const next = current + step;
-  state.threads.value = next < 0 || next >= p.threads.length ? null : new Set([next]);
+  const { order } = state.busyThreads.value, current = state.threads.value ? order.indexOf([...state.threads.value][0]) : step > 0 ? -1 : order.length, next = current + step;
+  state.threads.value = next < 0 || next >= order.length ? null : new Set([order[next]]);
 }
 
 const ORDERS: Order[] = ["heavy", "name", "time"];

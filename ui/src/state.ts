@@ -4,9 +4,9 @@ import { computed, effect, signal } from "@preact/signals";
 import type { Label, Profile } from "./model/profile";
 import type { Filter, FilterKind } from "./ops/filters";
 import { compareDown, scaledBase, scaleOf, type Noise } from "./ops/compare";
-import { foldDown, functionTable, invert, sandwich, search as searchTree, type FuncRow } from "./ops/fold";
+import { foldDown, functionTable, invert, kept, sandwich, search as searchTree, type FuncRow } from "./ops/fold";
 import type { Order, ViewTree } from "./ops/view_tree";
-import { weigh } from "./ops/weigh";
+import { valueOf, weigh } from "./ops/weigh";
 import type { Scheme } from "./draw/colors";
 import { isCutMark, toRegExp } from "./ops/filters";
 
@@ -18,7 +18,8 @@ export type Theme = "auto" | "light" | "dark";
 export const profiles = signal<Profile[]>([]);
 export const hasServer = signal(false);
 export const problem = signal<{ title: string; text: string } | null>(null);
-export const loading = signal<{ name: string; phase: string; bytes: number } | null>(null);
+export const loading = signal<{ name: string; phase: string; bytes: number; cancel?: () => void } | null>(null);
+export const said = signal("");                            // to those who listen to the page
 
 export const file = signal(0);
 export const base = signal<number | null>(null);          // index of the profile to compare with
@@ -45,6 +46,7 @@ export const compareMetric = signal<string | null>(null);  // a second metric in
 export const sourceFunc = signal<number | null>(null);
 // What the pointer is over, in whichever tree is drawn there.
 export const hovered = signal<{ tree: ViewTree; node: number } | null>(null);
+export const timelineText = signal("");                    // the same of the timeline, and what one may do there
 
 export const profile = computed<Profile | null>(() => profiles.value[file.value] ?? null);
 export const baseProfile = computed<Profile | null>(() => (base.value === null || base.value === file.value ? null : profiles.value[base.value] ?? null));
@@ -65,6 +67,19 @@ export const metric = computed(() => {
 export const metricUnit = computed(() => profile.value?.metrics[metric.value]?.unit ?? "");
 export const selection = computed(() => ({ metric: metric.value, threads: threads.value, time: timeRange.value, labels: labels.value }));
 export const weights = computed(() => (profile.value ? weigh(profile.value, selection.value) : new Float64Array()));
+
+// Without the stacks that filters leave out.
+export const keptWeights = computed(() => (profile.value ? kept(profile.value, weights.value, filters.value) : new Float64Array()));
+
+// Threads that have anything in this metric, the busiest first, and how much by thread.
+export const busyThreads = computed(() => {
+  const p = profile.value, sums = new Float64Array(p?.threads.length ?? 0);
+  if (!p) return { sums, order: [] as number[] };
+  const rows = p.rows, value = valueOf(p, metric.value);
+  for (let i = 0; i < rows.size; i++) if (rows.thread[i] >= 0) sums[rows.thread[i]] += value(i);
+  return { sums, order: [...sums.keys()].filter((i) => sums[i] !== 0).sort((a, b) => sums[b] - sums[a]) };
+});
+export const threadName = (p: Profile, i: number) => `${p.threads[i]?.name || p.threads[i]?.process || "thread"} ${p.threads[i]?.tid ?? ""}`;
 
 const foldOptions = computed(() => ({ filters: filters.value, collapseRecursion: collapseRecursion.value, order: order.value, byBase: byBase.value }));
 
@@ -109,7 +124,7 @@ export const wholeTotal = computed(() => (profile.value ? sumOf(profile.value.se
 
 export const up = computed(() => {
   const d = down.value;
-  return d ? invert(d.funcs, d.tree, order.value) : null;
+  return d ? invert(d.funcs, d.tree, order.value, byBase.value) : null;
 });
 
 export const sandwichFunc = computed<number | null>(() => {
@@ -121,10 +136,11 @@ export const sandwichFunc = computed<number | null>(() => {
 
 export const sandwiched = computed(() => {
   const d = down.value, f = sandwichFunc.value;
-  return d && f !== null ? sandwich(d.funcs, d.tree, f, order.value) : null;
+  return d && f !== null ? sandwich(d.funcs, d.tree, f, order.value, byBase.value) : null;
 });
 
 export const shown = computed(() => (direction.value === "up" ? up.value : down.value?.tree ?? null));
+
 // The functions by another metric of the same profile, by name.
 export const secondTable = computed<Map<number, FuncRow> | null>(() => {
   const p = profile.value, at = p?.metrics.findIndex((m) => m.name === compareMetric.value) ?? -1;
@@ -184,6 +200,7 @@ export function showFile(at: number) {
   file.value = at;
   zoomPath.value = selectedPath.value = [];
   threads.value = timeRange.value = sourceFunc.value = null;
+  said.value = "";
   if (base.value === at) base.value = null;
 }
 

@@ -2,7 +2,13 @@
 export const S = {
   tabs: { flame: "Flame", table: "Table", timeline: "Timeline", source: "Source", sql: "SQL" },
   hint: "Widest boxes cost the most; a box's children are the functions it called. Click to zoom.",
+  hintUp: "Widest boxes spend the most themselves; a box's children are the functions that called it. Click to zoom.",
   hoverHint: "Hover or select a box to see what it costs.",
+  tableHint: "Click a function for its callers and callees, double-click to see only its stacks.",
+  timelineHint: "Drag to choose a time for every view, click a lane for its stacks, Ctrl and wheel to zoom.",
+  sourceHint: "Self is what a line spends itself, total adds what it calls; shares are of all that is shown.",
+  sqlHint: "Queries only read. Ctrl+Enter runs.",
+  wholeCode: "Instructions count the whole profile: filters, threads and times do not apply to them.",
   search: "Search functions  ( / )",
   allThreads: "All threads",
   noSource: "Without the source text: cprof view FILE shows it, and cprof convert --with-source puts it into a page.",

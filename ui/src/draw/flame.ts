@@ -2,8 +2,8 @@
 // the profile: siblings are in order of width, so the first that is narrower than half a pixel ends its row.
 import type { Func } from "../model/profile";
 import type { Order, ViewTree } from "../ops/view_tree";
-import { drawable } from "./text";
-import { diffFill, fillOf, type Scheme } from "./colors";
+import { fitted } from "./text";
+import { diffFill, fillOf, type Fill, type Scheme } from "./colors";
 
 export const ROW = 20;
 const LEAST = 0.5, TEXT_LEAST = 22, PAD = 4;
@@ -27,9 +27,9 @@ export interface FlameView {
 
 export interface Box { node: number; x: number; y: number; width: number }
 
-interface Frame { width: number; height: number; left: number; perPixel: number }
+export interface Frame { width: number; height: number; left: number; perPixel: number }
 
-function frameOf(v: FlameView, width: number, height: number): Frame {
+export function frameOf(v: FlameView, width: number, height: number): Frame {
   const all = v.tree.width[v.zoom] || 1, shown = all / v.scale;
   return { width, height, left: v.tree.x[v.zoom] + v.pan * all, perPixel: width / shown };
 }
@@ -37,7 +37,7 @@ function frameOf(v: FlameView, width: number, height: number): Frame {
 const rowY = (v: FlameView, f: Frame, depth: number) => (v.upsideDown ? f.height - (depth + 1 - v.scrollRow) * ROW : (depth - v.scrollRow) * ROW);
 
 // Visits the boxes that the canvas shows, parents first. `filler` boxes stand for siblings too narrow to be told apart.
-function visit(v: FlameView, f: Frame, onBox: (node: number, x: number, w: number, depth: number, filler: boolean) => void) {
+export function visit(v: FlameView, f: Frame, onBox: (node: number, x: number, w: number, depth: number, filler: boolean) => void) {
   const { tree } = v, lastRow = v.scrollRow + f.height / ROW + 1;
   const right = f.left + f.width / f.perPixel;
   const ends: number[] = [];
@@ -67,7 +67,6 @@ export function drawFlame(ctx: CanvasRenderingContext2D, width: number, height: 
   ctx.clearRect(0, 0, width, height);
   ctx.font = "12px system-ui, sans-serif";
   ctx.textBaseline = "middle";
-  letter ||= ctx.measureText(LETTERS).width / LETTERS.length;
   let boxes = 0;
   visit(v, f, (node, x, w, depth, filler) => {
     const y = rowY(v, f, depth);
@@ -78,13 +77,18 @@ export function drawFlame(ctx: CanvasRenderingContext2D, width: number, height: 
   return boxes;
 }
 
+export function colorOf(v: FlameView, node: number, total: number): Fill {
+  const { tree } = v, func = tree.func[node] < 0 ? null : v.funcs[tree.func[node]];
+  if (tree.base.length > 0 && func !== null) return diffFill(changeOf(tree, node), v.isNoise?.(node) ?? false, v.dark);
+  return tree.total[node] < 0 ? diffFill(-0.8, false, v.dark) : fillOf(func, v.scheme, v.dark, Math.sqrt(Math.abs(tree.self[node]) / total));
+}
+
 function drawBox(ctx: CanvasRenderingContext2D, v: FlameView, node: number, left: number, right: number, y: number, filler: boolean, total: number) {
   const { tree } = v, func = tree.func[node] < 0 ? null : v.funcs[tree.func[node]];
   const isAbove = node < v.zoom && tree.end[node] >= tree.end[v.zoom] && node !== v.zoom && v.zoom !== 0;
   const matched = v.matches !== null && func !== null && v.matches[tree.func[node]] === 1;
   const isDiff = tree.base.length > 0 && func !== null, isNoise = isDiff && (v.isNoise?.(node) ?? false);
-  const color = isDiff ? diffFill(changeOf(tree, node), isNoise, v.dark) : tree.total[node] < 0 ? diffFill(-0.8, false, v.dark)
-    : fillOf(func, v.scheme, v.dark, Math.sqrt(Math.abs(tree.self[node]) / total));
+  const color = colorOf(v, node, total);
   ctx.globalAlpha = filler || isAbove ? 0.55 : v.matches !== null && !matched ? 0.4 : 1;
   ctx.fillStyle = matched ? (v.dark ? "#a8328f" : "#f2a3e4") : filler ? (v.dark ? "#4a463f" : "#ddd7cb") : color.fill;
   const w = right - left;
@@ -128,32 +132,11 @@ export function changeOf(tree: ViewTree, node: number): number {
   return larger === 0 ? 0 : (now - before) / larger;
 }
 
-const LETTERS = "std::_Vector_base<int>::operator()";
-let letter = 0;  // px, on average
-
 function label(ctx: CanvasRenderingContext2D, name: string, left: number, right: number, y: number, color: string) {
-  const from = Math.max(left, 0) + PAD, room = right - from - PAD;
-  if (room < TEXT_LEAST - 2 * PAD) return;
-  const text = fitted(name, Math.floor(room / letter));
+  const from = Math.max(left, 0) + PAD, text = fitted(ctx, name, right - from - PAD);
   if (text === "") return;
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(from, y, room, ROW);
-  ctx.clip();
   ctx.fillStyle = color;
   ctx.fillText(text, from, y + ROW / 2);
-  ctx.restore();
-}
-
-// Arguments go first, then the end.
-function fitted(name: string, chars: number): string {
-  const shown = name.length > 400 ? `${name.slice(0, 300)}…${name.slice(-60)}` : name;
-  const clean = drawable(shown);
-  if (chars < 3) return "";
-  if (clean.length <= chars) return clean;
-  const cut = clean.indexOf("(");
-  const short = cut > 0 && cut + 1 <= chars ? `${clean.slice(0, cut)}…` : clean;
-  return short.length <= chars ? short : `${short.slice(0, chars - 1)}…`;
 }
 
 function outline(ctx: CanvasRenderingContext2D, x: number, y: number, w: number, color: string, size: number) {

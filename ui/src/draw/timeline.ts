@@ -1,10 +1,10 @@
 // Draws what threads did: one lane each, states as coloured pieces; where many fall on one pixel, their shares of it. A lane
 // that is opened shows its stacks too. The cost follows what is in sight.
 import type { Profile } from "../model/profile";
-import { firstAfter, ticks, type Lanes } from "../model/timeline";
+import { firstAfter, ticks, UNKNOWN, type Lanes } from "../model/timeline";
 import { formatNs, formatValue } from "../model/units";
 import { fillOf, STATE_COLORS } from "./colors";
-import { drawable } from "./text";
+import { fitted } from "./text";
 
 export const LANE = 22, STACK_ROW = 15, MAX_STACK_ROWS = 48, SPAN_ROW = 15, AXIS = 20;
 const MAX_SPAN_ROWS = 24, COUNTER = 30, FONT = "system-ui, sans-serif";
@@ -58,13 +58,13 @@ export function placeLanes(v: TimelineView): { places: LanePlace[]; height: numb
   return { places, height: y };
 }
 
-export const stateName = (p: Profile, state: number) => (state === 0 ? "running" : state === 1 ? "runnable" : state === 2 ? "unknown" : p.meta.wait_classes[state - 3] ?? "other");
+export const stateName = (p: Profile, state: number) => (state === 0 ? "running" : state === 1 ? "runnable" : state === UNKNOWN ? "unknown" : p.meta.wait_classes[state - 3] ?? "other");
 
 export function stateColor(p: Profile, state: number, dark: boolean): string {
   const colors = dark ? STATE_COLORS.dark : STATE_COLORS.light;
   if (state === 0) return colors.running;
   if (state === 1) return colors.runnable;
-  return state === 2 ? colors.unknown : colors.waits[p.meta.wait_classes[state - 3]] ?? colors.waits.other;
+  return state === UNKNOWN ? colors.unknown : colors.waits[p.meta.wait_classes[state - 3]] ?? colors.waits.other;
 }
 
 const scaleOf = (v: TimelineView, width: number) => (width - v.label) / (v.to - v.from);
@@ -108,14 +108,11 @@ function drawName(ctx: CanvasRenderingContext2D, v: TimelineView, lane: number, 
   if (isThread && v.lanes.rowsOf(lane).length) ctx.fillText(v.open.has(lane) ? "▾" : "▸", 6, middle);
   const room = v.label - 28 - (busy ? ctx.measureText(busy).width + 10 : 0);
   if (busy) { ctx.textAlign = "right"; ctx.fillText(busy, v.label - 10, middle); ctx.textAlign = "left"; }
-  inside(ctx, 18, y, room, LANE, () => {
-    const name = drawable(nameOfLane(v, lane).slice(0, 200));
-    ctx.fillStyle = ink(v).text;
-    ctx.fillText(name, 20, middle);
-    if (!isThread || v.label < 150) return;
-    ctx.fillStyle = ink(v).muted;
-    ctx.fillText(String(v.profile.threads[lane].tid), 26 + ctx.measureText(name).width, middle);
-  });
+  const tid = isThread && v.label > 150 ? ` ${v.profile.threads[lane].tid}` : "", tidWidth = ctx.measureText(tid).width, name = fitted(ctx, nameOfLane(v, lane), room - tidWidth);
+  ctx.fillStyle = ink(v).text;
+  ctx.fillText(name, 20, middle);
+  ctx.fillStyle = ink(v).muted;
+  ctx.fillText(tid, 22 + ctx.measureText(name).width, middle);
 }
 
 function drawLane(ctx: CanvasRenderingContext2D, v: TimelineView, place: LanePlace, y: number, width: number, colors: string[]) {
@@ -159,7 +156,7 @@ function drawAxis(ctx: CanvasRenderingContext2D, width: number, height: number, 
 
 function drawStates(ctx: CanvasRenderingContext2D, v: TimelineView, thread: number, y: number, h: number, width: number, colors: string[]) {
   const rows = v.lanes.statesOf(thread), s = v.profile.states, scale = scaleOf(v, width);
-  if (rows.length === 0) { drawTicks(ctx, v, thread, y, h, width, colors[0]); return; }
+  if (!v.lanes.tells) { drawTicks(ctx, v, thread, y, h, width, colors[0]); return; }
   const kinds = colors.length, pixels = Math.ceil(width - v.label), shares = new Float32Array(pixels * kinds), touched = new Uint8Array(pixels);
   for (let k = firstAfter(rows, (r) => s.start[r] + s.duration[r], v.from); k < rows.length; k++) {
     const r = rows[k], x = (s.start[r] - v.from) * scale, w = s.duration[r] * scale;
@@ -261,10 +258,11 @@ function drawPiece(ctx: CanvasRenderingContext2D, v: TimelineView, name: string,
   ctx.fillStyle = fill;
   const from = Math.max(left, v.label - 2), w = right - from;
   ctx.fillRect(from, y, Math.max(0.5, w > 3 ? w - 0.5 : w), STACK_ROW - 1);
-  if (w < 28) return;
+  if (w < 20) return;
+  const text = fitted(ctx, name, Math.min(w, 2000) - 6);
+  if (text === "") return;
   ctx.fillStyle = v.dark ? "#f4f1ec" : "#1b1815";
-  const chars = Math.floor((Math.min(right, from + 2000) - from - 6) / 7), clean = drawable(name.slice(0, chars));
-  if (chars > 2) ctx.fillText(clean.length < name.length ? `${clean.slice(0, -1)}…` : clean, from + 3, y + STACK_ROW / 2);
+  ctx.fillText(text, from + 3, y + STACK_ROW / 2);
 }
 
 // Stackdiff: a frame goes on while the next sample has it at the same place; samples closer than a pixel are skipped.
@@ -312,9 +310,9 @@ export function drawOverview(ctx: CanvasRenderingContext2D, width: number, heigh
   ctx.font = `12px ${FONT}`;
   ctx.textBaseline = "middle";
   if (v.label > 150) {
-    ctx.fillText(v.profile.states.size ? "CPUs in use" : "Activity", 20, height / 2);
+    ctx.fillText(v.profile.meta.has_switches ? "CPUs in use" : "Activity", 20, height / 2);
     ctx.textAlign = "right";
-    if (v.profile.states.size) ctx.fillText(`to ${most.toFixed(1)}`, v.label - 10, height / 2);
+    if (v.profile.meta.has_switches) ctx.fillText(`to ${most.toFixed(1)}`, v.label - 10, height / 2);
     ctx.textAlign = "left";
   }
   const all = v.lanes.end - v.lanes.start, x = (t: number) => v.label + ((t - v.lanes.start) / all) * (width - v.label);

@@ -23,6 +23,15 @@ function payload(columns: Column[], meta: object = {}, metrics: object[] = []): 
   return out;
 }
 
+// Functions with these names (numbers of strings) and nothing else.
+function functions(names: number[], strings: Uint8Array[]): Column[] {
+  const none = names.map(() => 0), of = (name: string, values: number[]): Column => [`funcs.${name}`, "varint", values];
+  return [of("name", names), ...["system_name", "file", "module", "line", "kind"].map((name) => of(name, none)), of("named", names.map(() => 1)),
+    ["strings.length", "varint", strings.map((s) => s.length)], ["strings.bytes", "bytes", Uint8Array.from(strings.flatMap((s) => [...s]))]];
+}
+const utf8 = (...texts: string[]) => texts.map((t) => new TextEncoder().encode(t));
+const untimed = { has_rows: false, samples_metric: null, wall_metric: null };
+
 it("numbers of every size and sign", () => {
   const values = [0, 1, -1, 63, -64, 64, 2 ** 31, -(2 ** 31), 2 ** 53 - 1, -(2 ** 52)];
   expect([...new Payload(payload([["x", "svarint", values]])).numbers("x")]).toEqual(values);
@@ -45,26 +54,18 @@ it("gzip is unpacked", async () => {
   expect(new TextDecoder().decode(await unpack(packed))).toBe("hello");
 });
 it("the tree's parents come from the steps up", () => {
-  const text = new TextEncoder().encode("mainab"), columns: Column[] = [
+  const columns: Column[] = [
     ["tree.func", "varint", [0, 1, 2, 1]], ["tree.up", "varint", [0, 0, 0, 2]], ["tree.line", "varint", [1, 2, 3, 4]], ["tree.inlined", "varint", [0, 0, 1, 0]],
-    ["tree.self.0", "svarint", [0, 0, 5, -2]],
-    ["funcs.name", "varint", [1, 2, 3]], ["funcs.system_name", "varint", [0, 0, 0]], ["funcs.file", "varint", [0, 0, 0]], ["funcs.module", "varint", [0, 0, 0]],
-    ["funcs.line", "varint", [0, 0, 0]], ["funcs.kind", "varint", [0, 1, 4]], ["funcs.named", "varint", [1, 1, 0]],
-    ["strings.length", "varint", [0, 4, 1, 1]], ["strings.bytes", "bytes", text],
+    ["tree.self.0", "svarint", [0, 0, 5, -2]], ...functions([1, 2, 3], utf8("", "main", "a", "b")),
   ];
-  const p = new Profile(new Payload(payload(columns, { has_rows: false, samples_metric: null, wall_metric: null }, [{ name: "cpu", unit: "count", kind: "cpu", default: true }])), "x");
+  const p = new Profile(new Payload(payload(columns, untimed, [{ name: "cpu", unit: "count", kind: "cpu", default: true }])), "x");
   expect([...p.tree.parent]).toEqual([-1, 0, 1, 2, 1]);
   expect(p.funcs.map((f) => f.name)).toEqual(["main", "a", "b"]);
   expect([...p.self(0)]).toEqual([0, 0, 0, 5, -2]);
 });
 it("names of any script, and bytes that are no text", () => {
-  const names = ["", "main", "größe", "abc", "\u{1f525}", "x"], encoder = new TextEncoder(), blob = names.map((n) => [...encoder.encode(n)]);
-  blob[3] = [0x61, 0xff, 0x63];
-  const columns: Column[] = [
-    ["tree.func", "varint", []], ["funcs.name", "varint", [1, 2, 3, 4, 5]], ["funcs.system_name", "varint", [0, 0, 0, 0, 0]], ["funcs.file", "varint", [0, 0, 0, 0, 0]],
-    ["funcs.module", "varint", [0, 0, 0, 0, 0]], ["funcs.line", "varint", [0, 0, 0, 0, 0]], ["funcs.kind", "varint", [0, 0, 0, 0, 0]], ["funcs.named", "varint", [1, 1, 1, 1, 1]],
-    ["strings.length", "varint", blob.map((b) => b.length)], ["strings.bytes", "bytes", Uint8Array.from(blob.flat())],
-  ];
-  const p = new Profile(new Payload(payload(columns, { has_rows: false, samples_metric: null, wall_metric: null })), "x");
+  const names = utf8("", "main", "größe", "abc", "\u{1f525}", "x");
+  names[3] = Uint8Array.of(0x61, 0xff, 0x63);
+  const p = new Profile(new Payload(payload([["tree.func", "varint", []], ...functions([1, 2, 3, 4, 5], names)], untimed)), "x");
   expect(p.funcs.map((f) => f.name)).toEqual(["main", "größe", "a\ufffdc", "\u{1f525}", "x"]);
 });

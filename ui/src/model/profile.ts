@@ -51,7 +51,8 @@ export class Profile {
   private lazyMarks?: Marks;
   private lazyCounters?: Counters;
 
-  constructor(private readonly payload: Payload, readonly name: string) {
+  // served: its number at the cprof that serves the page.
+  constructor(private readonly payload: Payload, readonly name: string, readonly served = 0) {
     this.meta = payload.meta;
     this.metrics = payload.metrics;
     this.texts = decodeTexts(payload);

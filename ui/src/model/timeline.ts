@@ -5,6 +5,7 @@ import type { Profile } from "./profile";
 export interface Lanes {
   order: number[];            // lanes that have anything: threads, the busiest first, then tracks
   threads: number;            // lanes below this are threads, the others tracks
+  tells: boolean;             // whether anything tells running from waiting
   busy: Float64Array;         // by thread: ns on a CPU, or samples where nothing tells
   statesOf: (thread: number) => Int32Array;  // row numbers of profile.states, by start
   rowsOf: (thread: number) => Int32Array;    // row numbers of profile.rows that carry a stack, by time
@@ -14,6 +15,8 @@ export interface Lanes {
   start: number;
   end: number;
 }
+
+export const UNKNOWN = 2;  // of the numbers of states
 
 type Groups = (key: number) => Int32Array;
 
@@ -55,7 +58,7 @@ export function lanesOf(p: Profile): Lanes {
   const used = [...Array(all).keys()].filter(has), firstTime = rows.time.find((t) => t > 0) ?? 0;
   const order = used.filter((l) => l < n).sort((a, b) => busy[b] - busy[a] || a - b).concat(used.filter((l) => l >= n));
   return {
-    order, threads: n, busy, statesOf, rowsOf, spansOf: byDepth(p, spansIn), marksOf, countersOf,
+    order, threads: n, tells: states.state.some((s) => s !== UNKNOWN), busy, statesOf, rowsOf, spansOf: byDepth(p, spansIn), marksOf, countersOf,
     start: states.size || spans.size || marks.size || counters.size ? 0 : Math.max(0, firstTime - p.meta.interval_ns), end: Math.max(1, p.duration),
   };
 }

@@ -13,7 +13,12 @@ function scaled(value: number, steps: [number, string][]): string {
 }
 
 export function formatNs(ns: number): string {
-  return scaled(ns, [[3600e9, "h"], [60e9, "min"], [1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]);
+  const size = Math.round(Math.abs(ns) / 1e9);
+  if (size >= 60) {  // "1 min 23 s": nobody reads parts of a minute in tenths
+    const [large, small] = size >= 3600 ? [[3600, "h"], [60, "min"]] as const : [[60, "min"], [1, "s"]] as const, rest = Math.floor((size % large[0]) / small[0]);
+    return `${ns < 0 ? "-" : ""}${plain.format(Math.floor(size / large[0]))} ${large[1]}${rest ? ` ${rest} ${small[1]}` : ""}`;
+  }
+  return scaled(ns, [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]);
 }
 
 export function formatValue(value: number, unit: string): string {

@@ -1,23 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { tiny } from "../testing/tiny";
+import { dump, tiny } from "../testing/tiny";
 import { exactly, type Filter } from "./filters";
 import { compareDown, isNoise, scaledBase, scaleOf } from "./compare";
-import { foldDown, functionTable, invert, sandwich, search } from "./fold";
-import type { ViewTree } from "./view_tree";
+import { foldDown, functionTable, invert, kept, sandwich, search } from "./fold";
 import type { Profile } from "../model/profile";
+import type { ViewTree } from "./view_tree";
 
 const options = (filters: Filter[] = [], collapseRecursion = false) => ({ filters, collapseRecursion, order: "heavy" as const });
 
-// "a;b 3/10": the path, self and total.
-function dump(tree: ViewTree, funcs: Profile["funcs"]): string[] {
-  const lines: string[] = [], path: string[] = [];
-  for (let i = 1; i < tree.size; i++) {
-    path.length = tree.depth[i] - 1;
-    path.push(funcs[tree.func[i]].name);
-    lines.push(`${path.join(";")} ${tree.self[i]}/${tree.total[i]}`);
-  }
-  return lines;
-}
 const down = (p: Profile, ...filters: Filter[]) => dump(foldDown(p, p.self(0), options(filters)), p.funcs);
 
 describe("fold", () => {
@@ -42,6 +32,12 @@ describe("fold", () => {
   it("joins recursion when asked", () => {
     const p = tiny(["f;f;f;g 2", "f;f 1"]);
     expect(dump(foldDown(p, p.self(0), options([], true)), p.funcs)).toEqual(["f 1/3", "f;g 2/2"]);
+  });
+  it("the weight that filters keep, where it is", () => {
+    const p = tiny(["main;a;x 2", "main;b;x 5", "main;c 1"]), sum = (...filters: Filter[]) => [...kept(p, p.self(0), filters)].filter((v) => v !== 0);
+    expect(sum()).toEqual([2, 5, 1]);
+    expect(sum({ kind: "focus", pattern: "x" }, { kind: "ignore", pattern: "^b$" })).toEqual([2]);
+    expect(sum({ kind: "hide", pattern: "x" })).toEqual([2, 5, 1]);
   });
   it("an exact filter of any name matches that name only", () => {
     for (const name of ["operator()(int) const", "a[b]", "x|y", "f<T*, 3>(...)", "back\\slash", "a-b$c^d", "/path"]) {
@@ -84,6 +80,15 @@ describe("comparison", () => {
     expect(rows.get("fresh")).toEqual([5, 0]);
     expect(rows.get("gone")).toEqual([0, 3]);
     expect(rows.get("main")).toEqual([15, 11]);
+  });
+  it("in every direction", () => {
+    const now = tiny(["main;a;x 10", "main;fresh 5"]), before = tiny(["main;a;x 4", "main;b;x 2", "main;gone 3"]);
+    const { tree, funcs } = compareDown(now, now.self(0), before, before.self(0), options()), both = (t: ViewTree) => dump(t, funcs, (i) => `${t.base[i]}>${t.total[i]}`).sort();
+    expect(both(invert(funcs, tree, "heavy"))).toEqual(["fresh 0>5", "fresh;main 0>5", "gone 3>0", "gone;main 3>0", "x 6>10", "x;a 4>10", "x;a;main 4>10", "x;b 2>0", "x;b;main 2>0"]);
+    const around = sandwich(funcs, tree, funcs.findIndex((f) => f.name === "x"), "heavy", true);
+    expect(both(around.callers)).toEqual(["x 6>10", "x;a 4>10", "x;a;main 4>10", "x;b 2>0", "x;b;main 2>0"]);
+    expect(both(around.callees)).toEqual(["x 6>10"]);
+    expect(around.callers.width[0]).toBe(6);
   });
   it("scales the base", () => {
     const now = tiny(["a 10"]), before = tiny(["a 5"]);

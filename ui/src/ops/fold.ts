@@ -10,8 +10,9 @@ export interface FoldOptions {
   byBase?: boolean;  // of a comparison: as wide as the base has it
 }
 
-// Calls on every node that has weight, with the place of its stack in `builder` (0: nothing of the stack is shown).
-export function place(tree: BaseTree, self: Float64Array, flags: FuncFlags, collapse: boolean, builder: TreeBuilder, onWeight: (place: number, weight: number) => void) {
+// Calls on every node that has weight and that the filters keep, with the place of its stack in `builder` (0: nothing of the
+// stack is shown).
+export function place(tree: BaseTree, self: Float64Array, flags: FuncFlags, collapse: boolean, builder: TreeBuilder, onWeight: (place: number, weight: number, node: number) => void) {
   const n = tree.size, at = new Int32Array(n), started = new Uint8Array(n), ignored = new Uint8Array(n), any = new Uint8Array(n);
   const focus = flags.focus.map(() => new Uint8Array(n)), used = nodesInUse(tree, self);
   // Nothing is joined where no frame goes and the tree has a node for each path of functions already.
@@ -29,7 +30,7 @@ export function place(tree: BaseTree, self: Float64Array, flags: FuncFlags, coll
       at[i] = isLeft && !ignored[i] && !(collapse && builder.funcOf(at[p]) === f) ? (isPlain ? builder.append(at[p], f, tree.inlined[i]) : builder.child(at[p], f, tree.inlined[i])) : at[p];
     }
     if (self[i] === 0 || ignored[i] || !any[i] || focus.some((flag) => !flag[i])) continue;
-    onWeight(at[i], self[i]);
+    onWeight(at[i], self[i], i);
   }
 }
 
@@ -67,39 +68,51 @@ export function foldDown(profile: Profile, self: Float64Array, options: FoldOpti
   return (options.filters.length ? withoutEmpty(builder) : builder).finish(options.order, nameIn(profile.funcs), false);
 }
 
+// What of each node's own weight the filters keep.
+export function kept(profile: Profile, self: Float64Array, filters: Filter[]): Float64Array {
+  if (filters.length === 0) return self;
+  const out = new Float64Array(self.length);
+  place(profile.tree, self, flagsOf(profile.funcs, filters), false, new TreeBuilder(profile.tree.size), (_, weight, node) => { out[node] = weight; });
+  return out;
+}
+
 export const nameIn = (funcs: Func[]) => (f: number) => (f < 0 ? "" : funcs[f].name);
 
-// Leaves first: who spends, and below it who called.
-export function invert(funcs: Func[], down: ViewTree, order: Order): ViewTree {
-  const builder = new TreeBuilder();
+// Leaves first: who spends, and below it who called. Both sides of a comparison go along.
+export function invert(funcs: Func[], down: ViewTree, order: Order, byBase = false): ViewTree {
+  const builder = new TreeBuilder(), isDiff = down.base.length > 0;
   for (let i = 0; i < down.size; i++) {
-    if (down.self[i] === 0) continue;
+    const base = isDiff ? down.baseSelf[i] : 0;
+    if (down.self[i] === 0 && base === 0) continue;
     let node = 0;
     for (let j = i; j > 0; j = down.parent[j]) node = builder.child(node, down.func[j], down.inlined[j]);
     builder.add(node, down.self[i]);
+    builder.addBase(node, base);
   }
-  return builder.finish(order, nameIn(funcs), false);
+  return builder.finish(order, nameIn(funcs), isDiff, byBase);
 }
 
 export interface Sandwich { callers: ViewTree; callees: ViewTree }
 
 // Everything around one function. Of nested calls of it the outermost counts, so nothing is counted twice.
-export function sandwich(funcs: Func[], down: ViewTree, func: number, order: Order): Sandwich {
-  const callers = new TreeBuilder(), callees = new TreeBuilder();
+export function sandwich(funcs: Func[], down: ViewTree, func: number, order: Order, byBase = false): Sandwich {
+  const callers = new TreeBuilder(), callees = new TreeBuilder(), isDiff = down.base.length > 0;
   for (let i = 1; i < down.size; i++) {
     if (down.func[i] !== func) continue;
     const end = down.end[i];
     let caller = callers.child(0, func, 0);
     for (let j = down.parent[i]; j > 0; j = down.parent[j]) caller = callers.child(caller, down.func[j], down.inlined[j]);
     callers.add(caller, down.total[i]);
+    if (isDiff) callers.addBase(caller, down.base[i]);
     const at = new Int32Array(end - i);
     for (let j = i; j < end; j++) {
       at[j - i] = callees.child(j === i ? 0 : at[down.parent[j] - i], down.func[j], down.inlined[j]);
       callees.add(at[j - i], down.self[j]);
+      if (isDiff) callees.addBase(at[j - i], down.baseSelf[j]);
     }
     i = end - 1;
   }
-  return { callers: callers.finish(order, nameIn(funcs), false), callees: callees.finish(order, nameIn(funcs), false) };
+  return { callers: callers.finish(order, nameIn(funcs), isDiff, byBase), callees: callees.finish(order, nameIn(funcs), isDiff, byBase) };
 }
 
 export interface FuncRow { func: number; self: number; total: number; base: number; baseSelf: number; calls: number }

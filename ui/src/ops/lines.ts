@@ -23,3 +23,12 @@ export function lineCosts(tree: BaseTree, self: Float64Array, total: Float64Arra
   }
   return [...lines.values()].sort((a, b) => a.line - b.line);
 }
+
+export function grouped<T>(list: T[], keyOf: (item: T) => number): Map<number, T[]> {
+  const groups = new Map<number, T[]>();
+  for (const item of list) {
+    const key = keyOf(item), group = groups.get(key);
+    if (group) group.push(item); else groups.set(key, [item]);
+  }
+  return groups;
+}

@@ -1,12 +1,11 @@
 // The same cases as src/analyze/view_vectors_test.cc: what cprof's own views show and what the page shows is one thing.
 import { describe, expect, it } from "vitest";
 import vectors from "../../../tests/vectors/views.json";
-import { tiny, type Places } from "../testing/tiny";
+import { dump, tiny, type Places } from "../testing/tiny";
 import { changeOf, compareDown, scaledBase, scaleOf } from "./compare";
 import { isCutMark, toRegExp, type Filter, type FilterKind } from "./filters";
 import { foldDown, functionTable, invert, search } from "./fold";
 import { neighboursOf } from "./neighbours";
-import type { ViewTree } from "./view_tree";
 
 interface Case {
   title: string; stacks: string[]; places: Places; filters: [FilterKind, string][]; total: number; width: number;
@@ -17,15 +16,6 @@ interface Case {
 }
 const cases = vectors as unknown as Case[];
 
-function dump(tree: ViewTree, funcs: { name: string }[]): string[] {
-  const lines: string[] = [], path: string[] = [];
-  for (let i = 1; i < tree.size; i++) {
-    path.length = tree.depth[i] - 1;
-    path.push(funcs[tree.func[i]].name);
-    lines.push(`${path.join(";")} ${tree.self[i]}/${tree.total[i]}`);
-  }
-  return lines;
-}
 // Branches of nothing at all may be left out or not.
 const shown = (lines: string[]) => lines.filter((line) => !line.endsWith(" 0/0")).sort();
 

@@ -1,5 +1,6 @@
-// Small profiles for tests, made of folded lines: "main;work 10".
+// Small profiles for tests, made of folded lines: "main;work 10"; and trees of them as lines again.
 import type { BaseTree, Func, Profile, Rows } from "../model/profile";
+import type { ViewTree } from "../ops/view_tree";
 
 export type Places = Record<string, { file?: string; path?: string }>;
 export interface TinyOptions { places?: Places; rows?: { line: number; thread: number; time: number; value: number }[]; threads?: number }
@@ -35,4 +36,15 @@ export function tiny(lines: string[], options: TinyOptions = {}): Profile {
   const threads = Array.from({ length: options.threads ?? 0 }, (_, i) => ({ pid: 1, tid: i, name: `t${i}`, process: "app", start: 0, end: 0 }));
   return { tree, funcs, threads, rows, metrics: [{ name: "cpu", unit: "count", kind: "count", default: true }], meta: { has_rows: r.length > 0, samples_metric: null, wall_metric: null },
     self: () => Float64Array.from(self), labelSets: () => [] } as unknown as Profile;
+}
+
+// "a;b 3/10": the path, self and total.
+export function dump(tree: ViewTree, funcs: { name: string }[], sums: (node: number) => string = (i) => `${tree.self[i]}/${tree.total[i]}`): string[] {
+  const lines: string[] = [], path: string[] = [];
+  for (let i = 1; i < tree.size; i++) {
+    path.length = tree.depth[i] - 1;
+    path.push(funcs[tree.func[i]].name);
+    lines.push(`${path.join(";")} ${sums(i)}`);
+  }
+  return lines;
 }

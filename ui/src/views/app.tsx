@@ -50,7 +50,7 @@ export function App() {
       </main>
       <Status />
       <Help />
-      <p class="sr" aria-live="polite" id="live">{p ? `${p.name}, ${formatValue(state.wholeTotal.value, state.metricUnit.value)}` : ""}</p>
+      <p class="sr" aria-live="polite" id="live">{state.said.value || (p ? `${p.name}, ${formatValue(state.wholeTotal.value, state.metricUnit.value)}` : "")}</p>
     </div>
   );
 }

@@ -73,7 +73,7 @@ export function Chips() {
       {state.filters.value.map((f, i) => <Chip text={`${TITLE.get(f.kind)} ${readable(f.pattern)}`} onRemove={() => state.removeFilter(i)} />)}
       {state.labels.value.map((l, i) => <Chip text={`Label ${l.key}=${l.text}`} onRemove={() => { state.labels.value = state.labels.value.filter((_, k) => k !== i); }} />)}
       {range && <Chip text={`Time ${formatNs(range[0])} – ${formatNs(range[1])}`} onRemove={() => { state.timeRange.value = null; }} />}
-      {state.threads.value && <Chip text={`${state.threads.value.size} thread${state.threads.value.size > 1 ? "s" : ""}`} onRemove={() => { state.threads.value = null; }} />}
+      {state.threads.value && <Chip text={state.threads.value.size === 1 ? `Thread ${state.threadName(p, [...state.threads.value][0])}` : `${state.threads.value.size} threads`} onRemove={() => { state.threads.value = null; }} />}
       {state.baseProfile.value && (range || state.threads.value || state.labels.value.length > 0) && <span class="muted">{S.filtersOfThisOnly}</span>}
         <span class="muted">shows {percent(shown, state.wholeTotal.value)} of {formatValue(state.wholeTotal.value, unit)}</span>
         <button class="plain" onClick={state.clearFilters}>Remove all</button>

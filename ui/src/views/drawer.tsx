@@ -1,19 +1,22 @@
 import { formatValue, percent } from "../model/units";
+import { changeOf } from "../ops/compare";
 import { exactly } from "../ops/filters";
 import { useMemo } from "preact/hooks";
 import type { FuncRow } from "../ops/fold";
 import { neighboursOf } from "../ops/neighbours";
 import { S } from "../strings";
 import * as state from "../state";
-import { fillOf } from "../draw/colors";
+import { diffFill, fillOf } from "../draw/colors";
 import { drawable } from "../draw/text";
 import { copy, showSource } from "./frame_menu";
-import { threadWeights } from "./top_bar";
+import { HotLines } from "./source_tab";
 
-function Share({ name, value, total, fill, onClick }: { name: string; value: number; total: number; fill?: string; onClick: () => void }) {
+interface ShareProps { name: string; value: number; total: number; fill?: string; text?: string; tone?: string; onClick: () => void }
+
+function Share({ name, value, total, fill, text, tone, onClick }: ShareProps) {
   return (
     <button class="share" onClick={onClick} title={name.slice(0, 1000)}>
-      <span class="row"><span>{drawable(name.slice(0, 300))}</span><span class="number">{percent(value, total)}</span></span>
+      <span class="row"><span>{drawable(name.slice(0, 300))}</span><span class={`number ${tone ?? ""}`}>{text ?? percent(value, total)}</span></span>
       <span class="meter" style={`${fill ? `background:${fill};` : ""}width:${Math.min(100, Math.max(0, (100 * Math.abs(value)) / Math.abs(total || 1)))}%`} />
     </button>
   );
@@ -46,10 +49,24 @@ function Modules({ rows, total }: { rows: FuncRow[]; total: number }) {
 }
 
 function BusyThreads({ total }: { total: number }) {
-  const p = state.profile.value!, weights = useMemo(() => threadWeights(p), [p, state.metric.value]), whole = state.wholeTotal.value;
-  const list = [...weights.keys()].filter((i) => weights[i] !== 0).sort((a, b) => weights[b] - weights[a]).slice(0, 5);
-  if (list.length < 2 || state.threads.value !== null || total !== whole) return null;
-  return <><h3>By thread</h3>{list.map((i) => <Share name={`${p.threads[i].name || p.threads[i].process} ${p.threads[i].tid}`} value={weights[i]} total={whole} onClick={() => { state.threads.value = new Set([i]); }} />)}</>;
+  const p = state.profile.value!, { sums, order } = state.busyThreads.value, whole = state.wholeTotal.value;
+  if (order.length < 2 || state.threads.value !== null || total !== whole) return null;
+  return <><h3>By thread</h3>{order.slice(0, 5).map((i) => <Share name={state.threadName(p, i)} value={sums[i]} total={whole} onClick={() => { state.threads.value = new Set([i]); }} />)}</>;
+}
+
+// Of two profiles: whose own code costs more or less, beyond chance.
+function Changed({ rows }: { rows: FuncRow[] }) {
+  const funcs = state.down.value!.funcs, unit = state.metricUnit.value, noise = state.noise.value, dark = state.isDark.value;
+  const changes = rows.map((r) => ({ name: funcs[r.func].name, by: r.self - r.baseSelf, kind: changeOf(r.self, r.baseSelf, noise) })).filter((c) => c.kind !== "noise").sort((a, b) => Math.abs(b.by) - Math.abs(a.by)).slice(0, 15);
+  return (
+    <>
+      <h2>What changed<Close /></h2>
+      <p class="muted">Functions whose own code costs more or less than in {state.fileNames.value[state.base.value!]}{state.isNormalised.value ? ", of the same total" : ""}.</p>
+      {changes.length === 0 && <p>Nothing beyond chance.</p>}
+      {changes.map((c) => <Share name={c.name} value={c.by} total={changes[0].by} fill={diffFill(c.by > 0 ? 0.8 : -0.8, false, dark).fill} tone={c.by > 0 ? "more" : "less"}
+        text={`${c.by > 0 ? "+" : ""}${formatValue(c.by, unit)}${c.kind === "new" || c.kind === "gone" ? `, ${c.kind}` : ""}`} onClick={() => { state.query.value = c.name; }} />)}
+    </>
+  );
 }
 
 function Card({ func, row, total }: { func: number; row: FuncRow; total: number }) {
@@ -67,6 +84,7 @@ function Card({ func, row, total }: { func: number; row: FuncRow; total: number 
         <dt>Total</dt><dd>{formatValue(row.total, unit)} <span class="muted">{percent(row.total, total)}</span></dd>
         {isDiff && <><dt>Base total</dt><dd>{formatValue(row.base, unit)}</dd><dt>Change</dt><dd class={row.total > row.base ? "more" : "less"}>{row.total > row.base ? "+" : ""}{formatValue(row.total - row.base, unit)}</dd></>}
       </dl>
+      {f.file && func < state.profile.value!.funcs.length && <HotLines key={func} func={func} />}
       {list("Callers", around.callers)}
       {list("Callees", around.callees)}
       <div class="actions">
@@ -87,5 +105,5 @@ export function Drawer() {
   if (!state.drawerOpen.value || !d || d.tree.size < 2 || state.tab.value === "sql" || state.tab.value === "source") return null;
   const rows = state.table.value, total = d.tree.total[0], name = state.selectedPath.value.at(-1);
   const func = name === undefined ? -1 : d.funcs.findIndex((f) => f.name === name), row = rows.find((r) => r.func === func);
-  return <aside class="drawer" aria-label="Details">{row ? <Card func={func} row={row} total={total} /> : <Top rows={rows} total={total} />}</aside>;
+  return <aside class="drawer" aria-label="Details">{row ? <Card func={func} row={row} total={total} /> : state.baseProfile.value ? <Changed rows={rows} /> : <Top rows={rows} total={total} />}</aside>;
 }

@@ -21,7 +21,7 @@ export function Empty() {
 
 export function Loading() {
   const l = state.loading.value!;
-  return <section class="empty" role="status"><h2>{l.phase}…</h2><p class="muted">{l.name}{l.bytes ? `, ${formatValue(l.bytes, "bytes")}` : ""}</p></section>;
+  return <section class="empty late" role="status"><h2>{l.phase}…</h2><p class="muted">{l.name}{l.bytes ? `, ${formatValue(l.bytes, "bytes")}` : ""}</p>{l.cancel && <button onClick={l.cancel}>Cancel</button>}</section>;
 }
 
 export function Problem() {

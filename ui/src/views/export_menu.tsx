@@ -1,6 +1,9 @@
 import { useRef, useState } from "preact/hooks";
 import type { Profile } from "../model/profile";
+import { flameSvg } from "../draw/flame_svg";
+import { formatValue, percent } from "../model/units";
 import * as state from "../state";
+import { plainView } from "./flame_view";
 import { Popover } from "./popover";
 
 function download(name: string, type: string, text: string | Blob) {
@@ -31,10 +34,16 @@ export function tableText(separator: string): string {
   return lines.join("\n") + "\n";
 }
 
-const FORMATS: [string, string][] = [["pb.gz", "pprof"], ["speedscope.json", "speedscope"], ["pftrace", "Perfetto trace"], ["html", "this page as one file"], ["cprof", "recording"]];
+function svgText(): string {
+  const tree = state.shown.value!, unit = state.metricUnit.value, zoom = state.nodeOf(tree, state.down.value!.funcs, state.zoomPath.value);
+  return flameSvg(plainView(tree, zoom), (node) => `${formatValue(tree.total[node], unit)} (${percent(tree.total[node], tree.total[0])}), self ${formatValue(tree.self[node], unit)}`);
+}
+
+const FORMATS: [string, string][] = [["pb.gz", "pprof"], ["folded", "folded stacks"], ["speedscope.json", "speedscope"], ["pftrace", "Perfetto trace"], ["html", "this page as one file"], ["cprof", "recording"]];
 
 export function ExportMenu({ p }: { p: Profile }) {
   const [open, setOpen] = useState(false), anchor = useRef<HTMLButtonElement>(null), stem = p.name.replace(/^.*\//, "").replace(/\.[^.]*$/, "") || "profile";
+  const hasCanvas = state.tab.value === "flame" || state.tab.value === "timeline";
   const item = (title: string, act: () => void) => <button role="menuitem" onClick={() => { act(); setOpen(false); }}>{title}</button>;
   return (
     <>
@@ -42,9 +51,10 @@ export function ExportMenu({ p }: { p: Profile }) {
       {open && <Popover anchor={anchor.current} onClose={() => setOpen(false)} label="Export" menu>
         {item("Shown stacks, folded", () => download(`${stem}.folded`, "text/plain", foldedText()))}
         {item("Shown table, TSV", () => download(`${stem}.tsv`, "text/tab-separated-values", tableText("\t")))}
-        {item("Picture of this view, PNG", () => document.querySelector<HTMLCanvasElement>("canvas")?.toBlob((blob) => blob && download(`${stem}.png`, "image/png", blob)))}
+        {hasCanvas && item("Picture of this view, PNG", () => document.querySelector<HTMLCanvasElement>("canvas")?.toBlob((blob) => blob && download(`${stem}.png`, "image/png", blob)))}
+        {state.shown.value && item("Shown flame graph, SVG", () => download(`${stem}.svg`, "image/svg+xml", svgText()))}
         {item("Link to this view", () => { void navigator.clipboard?.writeText(location.href).catch(() => undefined); })}
-        {state.hasServer.value && FORMATS.map(([ending, title]) => item(`Whole profile: ${title}`, () => { location.href = `api/export?f=${state.file.value}&format=${ending}`; }))}
+        {state.hasServer.value && FORMATS.map(([ending, title]) => item(`Whole profile: ${title}`, () => { location.href = `api/export?f=${p.served}&format=${ending}`; }))}
       </Popover>}
     </>
   );

@@ -4,11 +4,11 @@ import { drawFlame, hit, nameOf, ROW, type FlameView } from "../draw/flame";
 import { diffFill, fillOf } from "../draw/colors";
 import { percent } from "../model/units";
 import { isCutMark } from "../ops/filters";
-import { isNoise } from "../ops/compare";
 import type { Order, ViewTree } from "../ops/view_tree";
 import { S } from "../strings";
 import * as state from "../state";
 import { prepare, useSize } from "./canvas";
+import { plainView } from "./flame_view";
 import { FrameMenu } from "./frame_menu";
 import { Popover } from "./popover";
 import { metricLabel } from "./top_bar";
@@ -22,9 +22,8 @@ export function FlameCanvas({ tree, upsideDown, label, zoomable }: Props) {
   const selected = zoomable ? state.nodeOf(tree, funcs, state.selectedPath.value) : 0;
   const rows = height / ROW, maxScroll = Math.max(0, tree.maxDepth + 1 - rows);
   const view: FlameView = {
-    tree, funcs, order: state.order.value, zoom, pan: zoomScale.pan, scale: zoomScale.scale, scrollRow: zoomable ? Math.min(scroll, maxScroll) : Math.max(1, Math.min(scroll, maxScroll)), upsideDown, selected,
-    hovered: state.hovered.value?.tree === tree ? state.hovered.value.node : -1, matches: state.matches.value,
-    scheme: state.scheme.value, dark: state.isDark.value, isNoise: tree.base.length ? (n) => isNoise(tree.total[n], tree.base[n], state.noise.value) : undefined,
+    ...plainView(tree, zoom), pan: zoomScale.pan, scale: zoomScale.scale, scrollRow: zoomable ? Math.min(scroll, maxScroll) : Math.max(1, Math.min(scroll, maxScroll)), upsideDown, selected,
+    hovered: state.hovered.value?.tree === tree ? state.hovered.value.node : -1,
   };
   const viewRef = useRef(view);
   viewRef.current = view;
@@ -235,7 +234,7 @@ export function FlameTab() {
   return (
     <section class="view" role="tabpanel" aria-label="Flame graph">
       <Tools />
-      {!hinted && <div class="hint">{S.hint}<button class="plain" aria-label="Hide this hint" onClick={() => { hideHint(); setHinted(true); }}>×</button></div>}
+      {!hinted && state.direction.value !== "sandwich" && <div class="hint">{state.direction.value === "up" ? S.hintUp : S.hint}<button class="plain" aria-label="Hide this hint" onClick={() => { hideHint(); setHinted(true); }}>×</button></div>}
       <Crumbs />
       {state.direction.value !== "sandwich" ? <FlameCanvas tree={tree} upsideDown={state.flameUp.value} zoomable label={`Flame graph of ${state.profile.value!.name}. The Table tab has the same numbers as a table.`} />
         : !both ? <div class="empty"><p>Choose a function: select a box and press x, or use its menu.</p></div>

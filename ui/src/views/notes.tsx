@@ -12,7 +12,7 @@ const INFO = 0;  // severity of what is only good to know
 function noteOf(w: Warning): Note {
   const at = w.text.indexOf("; "), what = at < 0 ? w.text : w.text.slice(0, at), mend = at < 0 ? "" : w.text.slice(at + 2);
   const text = [mend && `${capital(mend)}.`, w.example && `First: ${w.example.slice(0, 300)}`].filter(Boolean).join(" ");
-  return { title: `${capital(what)}${w.count > 1 ? ` (${count(w.count)} times)` : ""}`, text, isDetail: w.severity === INFO };
+  return { title: `${capital(what)}${w.count > 1 ? ` (${count(w.count)})` : ""}`, text, isDetail: w.severity === INFO };
 }
 // Words, not names of things such as cpu-clock.
 const capital = (text: string) => (/^[a-z]+[ ,:;]/.test(text) ? text.slice(0, 1).toUpperCase() + text.slice(1) : text);
@@ -21,7 +21,7 @@ const capital = (text: string) => (/^[a-z]+[ ,:;]/.test(text) ? text.slice(0, 1)
 export function notesOf(p: Profile): Note[] {
   const m = p.meta, notes: Note[] = [];
   for (const reason of m.incomplete_by_reason)
-    notes.push({ title: `${percent(reason.count, m.unwound || m.samples)} of the stacks do not reach their root (${reason.name})`, text: reason.text });
+    notes.push({ title: `${percent(reason.count, m.unwound || m.samples)} of the stacks do not reach their root (${reason.name})`, text: `${capital(reason.text)}.` });
   if (m.frames && m.unnamed_frames / m.frames > 0.005)
     notes.push({ title: `${percent(m.unnamed_frames, m.frames)} of the frames have no name`, text: "Their files have no symbols here: install debug symbols, or name the recording with cprof symbolize." });
   for (const w of [...m.warnings].sort((a, b) => b.severity - a.severity)) notes.push(noteOf(w));

@@ -1,4 +1,6 @@
+import type { Func } from "../model/profile";
 import { count, formatValue, percent } from "../model/units";
+import type { ViewTree } from "../ops/view_tree";
 import { S } from "../strings";
 import { drawable } from "../draw/text";
 import * as state from "../state";
@@ -21,22 +23,30 @@ function Found() {
   );
 }
 
+const HINTS: Record<state.Tab, string> = { flame: S.hoverHint, table: S.tableHint, timeline: S.timelineHint, source: S.sourceHint, sql: S.sqlHint };
+
+function Frame({ f, tree, node }: { f: Func; tree: ViewTree; node: number }) {
+  const unit = state.metricUnit.value;
+  return (
+    <>
+      <span class="name">{drawable(f.name.slice(0, 400))}</span>
+      <span class="muted wide">{[f.module, f.file && `${f.file.split("/").pop()}${f.line ? `:${f.line}` : ""}`].filter(Boolean).join(" ")}</span>
+      <span>{formatValue(tree.total[node], unit)} ({percent(tree.total[node], tree.total[0])})</span>
+      <span class="muted">self {formatValue(tree.self[node], unit)} ({percent(tree.self[node], tree.total[0])})</span>
+      <span class="muted wide">{percent(tree.total[node], tree.total[tree.parent[node]])} of parent</span>
+      {tree.base.length > 0 && <span class={tree.total[node] > tree.base[node] ? "more" : "less"}>{tree.total[node] > tree.base[node] ? "+" : ""}{formatValue(tree.total[node] - tree.base[node], unit)} against base</span>}
+    </>
+  );
+}
+
+// The frame under the pointer, else the one that is selected; where there are none, what one may do here.
 export function Status() {
-  const d = state.down.value, over = state.hovered.value, shown = state.shown.value;
-  const tree = over?.tree ?? shown;
+  const d = state.down.value, over = state.hovered.value, tab = state.tab.value, tree = over?.tree ?? state.shown.value;
   if (!d || !tree) return <footer class="status"><span class="muted">cprof</span></footer>;
-  const node = over ? over.node : state.nodeOf(tree, d.funcs, state.selectedPath.value);
-  const f = node > 0 && node < tree.size ? d.funcs[tree.func[node]] : null, unit = state.metricUnit.value;
+  const node = tab !== "flame" ? 0 : over ? over.node : state.nodeOf(tree, d.funcs, state.selectedPath.value), f = node > 0 && node < tree.size ? d.funcs[tree.func[node]] : null;
   return (
     <footer class="status">
-      {f ? <>
-        <span class="name">{drawable(f.name.slice(0, 400))}</span>
-        <span class="muted wide">{[f.module, f.file && `${f.file.split("/").pop()}${f.line ? `:${f.line}` : ""}`].filter(Boolean).join(" ")}</span>
-        <span>{formatValue(tree.total[node], unit)} ({percent(tree.total[node], tree.total[0])})</span>
-        <span class="muted">self {formatValue(tree.self[node], unit)} ({percent(tree.self[node], tree.total[0])})</span>
-        <span class="muted wide">{percent(tree.total[node], tree.total[tree.parent[node]])} of parent</span>
-        {tree.base.length > 0 && <span class={tree.total[node] > tree.base[node] ? "more" : "less"}>{tree.total[node] > tree.base[node] ? "+" : ""}{formatValue(tree.total[node] - tree.base[node], unit)} against base</span>}
-      </> : <span class="muted">{S.hoverHint}</span>}
+      {f ? <Frame f={f} tree={tree} node={node} /> : <span class="name plain">{tab === "timeline" && state.timelineText.value ? state.timelineText.value : <span class="muted">{HINTS[tab]}</span>}</span>}
       <span class="grow" />
       <Found />
     </footer>

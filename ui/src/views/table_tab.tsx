@@ -64,7 +64,7 @@ export function TableTab() {
         <SecondMetric />
         <span class="grow" />
         <button onClick={() => copy(tableText("\t"))}>Copy as TSV</button>
-        <button onClick={() => copy(`|${tableText("|").trim().split("\n").join("|\n|")}|`.replace("\n", "\n|---|---|---|---|\n"))}>Copy as Markdown</button>
+        <button class="roomy" onClick={() => copy(`|${tableText("|").trim().split("\n").join("|\n|")}|`.replace("\n", "\n|---|---|---|---|\n"))}>Copy as Markdown</button>
       </div>
       {mode === "flat" ? <Flat /> : <CallTree />}
     </section>
@@ -87,7 +87,7 @@ function Flat() {
   const [sort, setSort] = useState<{ id: string; up: boolean }>({ id: "self", up: false }), list = columns(), d = state.down.value!;
   const matches = state.matches.value, rows = state.table.value.filter((r) => !matches || matches[r.func]);
   const column = list.find((c) => c.id === sort.id) ?? list[1], sign = sort.up ? 1 : -1;
-  rows.sort((a, b) => { const x = column.value(a), y = column.value(b); return (x < y ? -1 : x > y ? 1 : 0) * sign; });
+  rows.sort((a, b) => { const x = column.value(a), y = column.value(b); return (x < y ? -1 : x > y ? 1 : 0) * sign || b.total - a.total; });
   const w = useWindow(rows.length), selected = state.selectedPath.value.at(-1);
   return (
     <div class="grid" ref={w.box} onScroll={w.onScroll} tabIndex={0} aria-label="Functions">

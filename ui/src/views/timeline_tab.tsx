@@ -36,6 +36,7 @@ function useBrush(timeAt: (e: PointerEvent) => number, onBrush: (from: number, t
 
 function Legend() {
   const p = state.profile.value!, seen = useMemo(() => [...new Set(p.states.state)].sort((a, b) => a - b), [p]);
+  if (!lanes.value?.tells) return null;
   return <span class="legend muted">{seen.map((s) => <span><i style={`background:${stateColor(p, s, state.isDark.value)}`} />{stateName(p, s)}</span>)}</span>;
 }
 
@@ -62,10 +63,10 @@ export function TimelineTab() {
 function ThreadLanes() {
   const p = state.profile.value!, l = lanes.value!;
   const [range, setRange] = useState<[number, number]>([l.start, l.end]), [scroll, setScroll] = useState(0), [open, setOpen] = useState<Set<number>>(new Set());
-  const [hover, setHover] = useState<{ lane: number; text: string }>({ lane: -1, text: "" });
+  const [hover, setHover] = useState(-1);
   const [box, width, height] = useSize(), canvas = useRef<HTMLCanvasElement>(null), overview = useRef<HTMLCanvasElement>(null), label = labelWidth(width);
   useEffect(() => setRange([l.start, l.end]), [l]);
-  const view: TimelineView = { profile: p, lanes: l, from: range[0], to: range[1], scroll, label, open, hovered: hover.lane, brush: state.timeRange.value, dark: state.isDark.value, threads: state.threads.value };
+  const view: TimelineView = { profile: p, lanes: l, from: range[0], to: range[1], scroll, label, open, hovered: hover, brush: state.timeRange.value, dark: state.isDark.value, threads: state.threads.value };
   const { places, height: tall } = useMemo(() => placeLanes(view), [p, l, open]);
   const use = useMemo(() => cpuUse({ profile: p, lanes: l }, Math.max(1, width - label)), [p, l, width]);
   const bodyHeight = Math.max(1, height - OVERVIEW);
@@ -120,19 +121,19 @@ function ThreadLanes() {
   });
   const describe = (e: PointerEvent) => {
     const place = laneAt(e);
-    if (!place || x(e) < 0) { setHover({ lane: place?.lane ?? -1, text: place ? whoIs(view, place.lane) : "" }); return; }
+    setHover(place?.lane ?? -1);
+    if (!place || x(e) < 0) { state.timelineText.value = place ? whoIs(view, place.lane) : ""; return; }
     const time = timeIn(range[0], range[1])(e), y = e.clientY - canvas.current!.getBoundingClientRect().top + scroll - AXIS - place.y;
-    setHover({ lane: place.lane, text: `${whoIs(view, place.lane)} at ${formatNs(time)}${textAt(view, place, time, y)}` });
+    state.timelineText.value = `${whoIs(view, place.lane)} at ${formatNs(time)}${textAt(view, place, time, y)}`;
   };
+  const leave = () => { setHover(-1); state.timelineText.value = ""; };
+  useEffect(() => () => { state.timelineText.value = ""; }, []);
   return (
-    <>
-      <div class="canvas-box" ref={box}>
-        <canvas ref={overview} style={`height:${OVERVIEW}px;bottom:auto`} aria-label="CPU use over time; drag to choose" role="img" {...top} />
-        <canvas ref={canvas} style={`top:${OVERVIEW}px;height:${bodyHeight}px`} tabIndex={0} role="application" aria-roledescription="timeline" aria-label={`Timeline of ${places.length} lanes. Arrow keys move and zoom.`} onKeyDown={key}
-          onPointerDown={brush.onPointerDown} onPointerUp={brush.onPointerUp} onPointerMove={(e) => { brush.onPointerMove(e); describe(e); }} onPointerLeave={() => setHover({ lane: -1, text: "" })} />
-      </div>
-      <div class="hint"><span>{hover.text || `${range[0] === 0 ? "0" : formatNs(range[0])} – ${formatNs(range[1])} · drag to choose a time for every view, click a lane for its stacks, Ctrl and wheel to zoom`}</span></div>
-    </>
+    <div class="canvas-box" ref={box}>
+      <canvas ref={overview} style={`height:${OVERVIEW}px;bottom:auto`} aria-label="CPU use over time; drag to choose" role="img" {...top} />
+      <canvas ref={canvas} style={`top:${OVERVIEW}px;height:${bodyHeight}px`} tabIndex={0} role="application" aria-roledescription="timeline" aria-label={`Timeline of ${places.length} lanes. Arrow keys move and zoom.`} onKeyDown={key}
+        onPointerDown={brush.onPointerDown} onPointerUp={brush.onPointerUp} onPointerMove={(e) => { brush.onPointerMove(e); describe(e); }} onPointerLeave={leave} />
+    </div>
   );
 }
 
@@ -160,6 +161,7 @@ function textAt(v: TimelineView, place: LanePlace, time: number, y: number): str
     const node = path[path.length - 1 - depth];
     return node === undefined ? "" : `: ${p.funcs[p.tree.func[node]].name.slice(0, 300)}`;
   }
+  if (!v.lanes.tells) return "";
   const s = p.states, rows = v.lanes.statesOf(place.lane), r = rows[firstAfter(rows, (i) => s.start[i] + s.duration[i], time)];
   return r !== undefined && s.start[r] <= time ? `: ${stateName(p, s.state[r])} for ${formatNs(s.duration[r])}` : "";
 }

@@ -1,7 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import type { Profile } from "../model/profile";
 import { count, formatNs, formatValue, percent } from "../model/units";
-import { valueOf } from "../ops/weigh";
 import { S } from "../strings";
 import * as state from "../state";
 import { ExportMenu } from "./export_menu";
@@ -47,17 +46,11 @@ function Files() {
   );
 }
 
-export function threadWeights(p: Profile): Float64Array {
-  const out = new Float64Array(p.threads.length), rows = p.rows, value = valueOf(p, state.metric.value);
-  for (let i = 0; i < rows.size; i++) if (rows.thread[i] >= 0) out[rows.thread[i]] += value(i);
-  return out;
-}
-
 function ThreadList({ p }: { p: Profile }) {
   const [text, setText] = useState("");
-  const weights = threadWeights(p), total = weights.reduce((a, b) => a + b, 0), chosen = state.threads.value;
-  const order = [...weights.keys()].filter((i) => weights[i] !== 0 || chosen?.has(i)).sort((a, b) => weights[b] - weights[a]);
-  const wanted = order.filter((i) => `${p.threads[i].name} ${p.threads[i].process} ${p.threads[i].tid}`.toLowerCase().includes(text.toLowerCase()));
+  const { sums: weights, order } = state.busyThreads.value, total = weights.reduce((a, b) => a + b, 0), chosen = state.threads.value;
+  const idle = chosen ? [...chosen].filter((i) => i < weights.length && weights[i] === 0) : [];
+  const wanted = [...order, ...idle].filter((i) => `${p.threads[i].name} ${p.threads[i].process} ${p.threads[i].tid}`.toLowerCase().includes(text.toLowerCase()));
   const toggle = (i: number) => {
     const next = new Set(chosen ?? []);
     if (next.has(i)) next.delete(i); else next.add(i);
@@ -92,9 +85,8 @@ function Threads({ p }: { p: Profile }) {
 }
 
 function Facts({ p }: { p: Profile }) {
-  const m = p.meta, parts = [m.samples ? `${count(m.samples)} ${p.isTimed ? "samples" : "rows"}` : ""];
-  if (m.duration_ns) parts.push(`${formatNs(m.duration_ns)} long`);
-  if (p.metrics.length) parts.push(`${formatValue(state.wholeTotal.value, state.metricUnit.value)} ${metricTitle(p.metrics[state.metric.value].name)}`);
+  const m = p.meta, name = p.metrics[state.metric.value]?.name ?? "", parts = [p.isTimed && m.samples ? `${count(m.samples)} samples` : "", m.duration_ns ? `${formatNs(m.duration_ns)} long` : ""];
+  if (name && !(p.isTimed && name === "samples")) parts.push(`${formatValue(state.wholeTotal.value, state.metricUnit.value)} ${metricTitle(name).replace(/^[A-Z](?=[a-z])/, (c) => c.toLowerCase())}`);
   return <span class="muted facts-line wide">{parts.filter(Boolean).join(" · ")}</span>;
 }
 
