@@ -142,15 +142,18 @@ function(cprof_test name)
   endif()
 endfunction()
 
-# cprof_bpf_object(module SOURCE file.bpf.c INTO embedding.cc MACRO NAME [OBJECT name] [DEFINITIONS ...]): compiles a BPF
+# cprof_bpf_object(module SOURCE file.bpf.c INTO embedding.cc MACRO NAME [OBJECT name] [CPU v3] [DEFINITIONS ...]): compiles a BPF
 # program and has the embedding source take the object in by .incbin, from the path in MACRO
 # (docs/design/0003-bpf-sampler.md says why no skeleton). One source may be compiled to several objects.
 function(cprof_bpf_object module)
-  cmake_parse_arguments(ARG "" "SOURCE;INTO;MACRO;OBJECT" "DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SOURCE;INTO;MACRO;OBJECT;CPU" "DEFINITIONS" ${ARGN})
   if(NOT ARG_OBJECT)
     set(ARG_OBJECT ${ARG_SOURCE}.o)
   endif()
   list(TRANSFORM ARG_DEFINITIONS PREPEND -D)
+  if(ARG_CPU)
+    list(APPEND ARG_DEFINITIONS -mcpu=${ARG_CPU})
+  endif()
   string(REPLACE "/" "_" name ${module})
   set(source ${CMAKE_SOURCE_DIR}/src/${module}/${ARG_SOURCE})
   set(object ${CMAKE_BINARY_DIR}/${ARG_OBJECT})

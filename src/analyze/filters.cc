@@ -31,19 +31,6 @@ struct Suffix {
 };
 constexpr Suffix kSuffixes[] = {{"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"s", 1e9}, {"", 1e9}};
 
-std::optional<uint64_t> parse_time(std::string_view text) {
-  for (const Suffix& suffix : kSuffixes) {
-    if (!text.ends_with(suffix.text)) continue;
-    const std::string_view digits = text.substr(0, text.size() - suffix.text.size());
-    double value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    const double ns = value * suffix.ns;
-    if (error != std::errc() || end != digits.data() + digits.size() || !(ns >= 0) || ns > 9e18) return std::nullopt;
-    return static_cast<uint64_t>(std::llround(ns));
-  }
-  return std::nullopt;
-}
-
 std::string list_of(const std::set<std::string>& names) {
   std::string list;
   size_t shown = 0;
@@ -405,14 +392,27 @@ std::optional<PythonFrames> python_frames_from(std::string_view name) {
   return static_cast<PythonFrames>(found - kNames.begin());
 }
 
+std::optional<uint64_t> parse_duration(std::string_view text) {
+  for (const Suffix& suffix : kSuffixes) {
+    if (!text.ends_with(suffix.text)) continue;
+    const std::string_view digits = text.substr(0, text.size() - suffix.text.size());
+    double value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const double ns = value * suffix.ns;
+    if (error != std::errc() || end != digits.data() + digits.size() || !(ns >= 0) || ns > 9e18) return std::nullopt;
+    return static_cast<uint64_t>(std::llround(ns));
+  }
+  return std::nullopt;
+}
+
 Result<TimeRange> parse_time_range(std::string_view text) {
   const size_t dots = text.find("..");
   TimeRange range;
   bool is_good = dots != text.npos && text.size() > 2;
   if (is_good) {
     const std::string_view from = text.substr(0, dots), to = text.substr(dots + 2);
-    const auto first = from.empty() ? uint64_t{0} : parse_time(from);
-    const auto last = to.empty() ? UINT64_MAX : parse_time(to);
+    const auto first = from.empty() ? uint64_t{0} : parse_duration(from);
+    const auto last = to.empty() ? UINT64_MAX : parse_duration(to);
     is_good = first && last && *first < *last;
     if (is_good) range = {*first, *last};
   }

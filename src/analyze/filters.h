@@ -14,6 +14,9 @@
 
 namespace cprof::analyze {
 
+// "1.5", "200ms", "5us": seconds unless a suffix says s, ms, us or ns. Nothing: it is none.
+std::optional<uint64_t> parse_duration(std::string_view text);
+
 struct TimeRange {  // nanoseconds since the recording's start; the end is not part of it
   uint64_t from_ns = 0, to_ns = UINT64_MAX;
 };

@@ -16,6 +16,7 @@ constexpr Verb kVerbs[] = {
     {"record", "sample a command, processes, threads or the machine", record_main},
     {"perf", "record --backend perf", perf_main},
     {"top", "live: the hottest functions and stacks", top_main},
+    {"uprobe", "calls of functions: how many, how long, from where", uprobe_main},
     {"cpustat", "live: what each thread does with its time", cpustat_main},
     {"report", "a profile as text: summary, top functions, call tree", report_main},
     {"convert", "any input format to any output format", convert_main},

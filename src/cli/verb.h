@@ -29,6 +29,7 @@ int sql_main(std::vector<std::string> arguments);
 int view_main(std::vector<std::string> arguments);
 int symbolize_main(std::vector<std::string> arguments);
 int top_main(std::vector<std::string> arguments);
+int uprobe_main(std::vector<std::string> arguments);
 int cpustat_main(std::vector<std::string> arguments);
 int ctl_main(std::vector<std::string> arguments);
 int doctor_main(std::vector<std::string> arguments);

@@ -1,11 +1,9 @@
 #include "cpustat/counter_tracks.h"
 
-#include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include "profile/this_machine.h"
 
 namespace cprof::cpustat {
 namespace {
@@ -51,24 +49,12 @@ constexpr Counter kCounters[] = {
     {"wakeups", kRate, [](const Row& r, uint64_t ns) { return rate(r.wakeups, ns); }},
 };
 
-uint64_t realtime_ns() {
-  timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
 }  // namespace
 
 CounterTracks::CounterTracks(std::string command) {
   profile::RunInfo& run = builder_.profile().run;
-  utsname names{};
-  uname(&names);
-  run.tool = "cprof " CPROF_VERSION;
+  profile::describe_this_machine(run);
   run.command = std::move(command);
-  run.hostname = names.nodename;
-  run.kernel_release = names.release;
-  run.start_realtime_ns = realtime_ns();
-  run.cpus = static_cast<uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 CounterTracks::ThreadLanes& CounterTracks::lanes_of(const Row& row, uint64_t time_ns) {

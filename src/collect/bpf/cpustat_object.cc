@@ -3,54 +3,17 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-#include "base/fd.h"
 #include "collect/bpf/bpf_messages.h"
 #include "collect/bpf/built_in_object.h"
 #include "collect/bpf/cpustat_bytes.h"
+#include "collect/bpf/map_pairs.h"
 
 namespace cprof::collect {
-namespace {
-
-constexpr uint32_t kBatch = 1024;
-
-// Every pair of a hash map, or takes them all out: in batches, as the kernel keeps them. Before 5.6 there are none, and
-// nothing here runs before 5.10. On an error keys and values hold what was read before it, which is taken out then.
-template <typename Key, typename Value>
-Result<void> read_all(int fd, bool take, std::vector<Key>& keys, std::vector<Value>& values) {
-  keys.clear();
-  values.clear();
-  uint64_t position = 0, *before = nullptr;
-  uint32_t batch = kBatch;
-  for (;;) {
-    const size_t old = values.size();
-    keys.resize(old + batch);
-    values.resize(old + batch);
-    uint32_t count = batch;
-    bpf_map_batch_opts options{};
-    options.sz = sizeof(options);
-    const int error = take ? bpf_map_lookup_and_delete_batch(fd, before, &position, &keys[old], &values[old], &count, &options)
-                           : bpf_map_lookup_batch(fd, before, &position, &keys[old], &values[old], &count, &options);
-    const bool is_too_small = error == -ENOSPC;  // a bucket that holds more than the batch: nothing of it was given
-    const size_t given = is_too_small || (error != 0 && error != -ENOENT) ? 0 : count;
-    keys.resize(old + given);
-    values.resize(old + given);
-    if (error == -ENOENT) return {};
-    if (is_too_small && batch < (1u << 20)) {
-      batch *= 2;
-      continue;
-    }
-    if (error != 0) return fail_errno("bpf: reading a map", -error);
-    before = &position;
-  }
-}
-
-}  // namespace
 
 Result<std::unique_ptr<CpustatObject>> CpustatObject::load(const cpustat_settings& settings, uint32_t most_threads) {
   std::unique_ptr<CpustatObject> object(new CpustatObject());
@@ -94,22 +57,10 @@ Result<void> CpustatObject::start() {
   return note_existing_threads();
 }
 
-Result<void> CpustatObject::note_existing_threads() {
-  BpfMessages messages;
-  bpf_link* link = bpf_program__attach_iter(bpf_object__find_program_by_name(object_, "on_task"), nullptr);
-  if (!link) return bpf_failure("listing the threads", errno, &messages);
-  links_.push_back(link);
-  Fd iterator(bpf_iter_create(bpf_link__fd(link)));
-  if (!iterator) return bpf_failure("listing the threads", errno, &messages);
-  char nothing[64];
-  ssize_t count = 0;
-  do count = read(iterator.get(), nothing, sizeof nothing);
-  while (count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN)));
-  return count == 0 ? Result<void>() : fail_errno("bpf: listing the threads");
-}
+Result<void> CpustatObject::note_existing_threads() { return run_built_in_iterator(object_, "on_task", "listing the threads"); }
 
 Result<void> CpustatObject::read_threads(std::vector<cpustat_thread>& into) {
-  TRY(read_all(threads_fd_, false, keys_, into));
+  TRY(read_pairs(threads_fd_, false, keys_, into));
   look_at_running(into);
   return {};
 }
@@ -141,7 +92,7 @@ void CpustatObject::forget(std::span<const uint32_t> tids) {
 Result<void> CpustatObject::take_new_stacks(const std::function<void(uint64_t, std::span<const uint64_t>)>& on_stack) {
   std::vector<uint64_t> ids;
   std::vector<cpustat_stack> stacks;
-  auto done = read_all(map_fd("new_stacks"), true, ids, stacks);
+  auto done = read_pairs(map_fd("new_stacks"), true, ids, stacks);
   for (size_t i = 0; i < ids.size(); i++)
     on_stack(ids[i], std::span(stacks[i].addresses, std::min<size_t>(stacks[i].count, CPUSTAT_MAX_FRAMES)));
   return done;
@@ -154,7 +105,7 @@ bool CpustatObject::tell_class(uint64_t stack, uint32_t wait_class) {
 Result<void> CpustatObject::take_pending(const std::function<void(const cpustat_pending_key&, uint64_t)>& on_wait) {
   std::vector<cpustat_pending_key> waits;
   std::vector<uint64_t> sums;
-  auto done = read_all(map_fd("pending"), true, waits, sums);
+  auto done = read_pairs(map_fd("pending"), true, waits, sums);
   for (size_t i = 0; i < waits.size(); i++) on_wait(waits[i], sums[i]);
   return done;
 }

@@ -80,6 +80,8 @@ struct task_struct {
   uint64_t start_boottime;
   uint64_t self_exec_id;
   unsigned in_execve : 1;
+  unsigned long sas_ss_sp;              /* of the stack for signals, if there is one */
+  unsigned long sas_ss_size;
   struct thread_struct thread;
 };
 

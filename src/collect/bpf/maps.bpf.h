@@ -18,4 +18,14 @@
     __type(value, type_of_value); \
   } name SEC(".maps")
 
+/* User space may map it. */
+#define ARRAY_OF(name, entries, type_of_value) \
+  struct { \
+    __uint(type, BPF_MAP_TYPE_ARRAY); \
+    __uint(map_flags, BPF_F_MMAPABLE); \
+    __uint(max_entries, entries); \
+    __type(key, uint32_t); \
+    __type(value, type_of_value); \
+  } name SEC(".maps")
+
 #endif

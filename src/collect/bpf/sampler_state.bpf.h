@@ -10,15 +10,6 @@
 const volatile struct sampler_settings settings SEC(".rodata.settings") = {};
 struct sampler_control control SEC(".data.control") = {};
 
-#define ARRAY_OF(name, entries, type_of_value) \
-  struct { \
-    __uint(type, BPF_MAP_TYPE_ARRAY); \
-    __uint(map_flags, BPF_F_MMAPABLE); \
-    __uint(max_entries, entries); \
-    __type(key, uint32_t); \
-    __type(value, type_of_value); \
-  } name SEC(".maps")
-
 struct chunk {
   uint32_t words[SAMPLER_CHUNK_WORDS];
 };
