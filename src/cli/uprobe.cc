@@ -271,7 +271,7 @@ class UprobeSession {
   }
 
   Result<void> write() {
-    if (!outputs_.slices.empty()) TRY(session::write_outputs(slices_.take(run_.functions(), run_.calibration(), run_.diagnostics()), outputs_.slices, {}));
+    if (!outputs_.slices.empty()) TRY(session::write_outputs(slices_.take(run_.functions(), run_.calibration(), run_.diagnostics()), outputs_.slices, {}, say_output_losses));
     if (!a_.json) return fflush(stdout) == 0 ? Result<void>() : fail_errno("stdout");
     OutputFile file = TRY(OutputFile::create(outputs_.lines));
     for (uint32_t i = 0; i < run_.functions().size(); i++) {

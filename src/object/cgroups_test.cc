@@ -8,14 +8,14 @@
 namespace cprof::object {
 namespace {
 
-const std::string kId = "4f1ed8b6a3c2907d5e6f4f1ed8b6a3c2907d5e6f4f1ed8b6a3c2907d5e6f1234";
+const std::string kContainerId = "4f1ed8b6a3c2907d5e6f4f1ed8b6a3c2907d5e6f4f1ed8b6a3c2907d5e6f1234";
 const std::string kSimilar = "4f1ed8b6a3c2ffffffff4f1ed8b6a3c2907d5e6f4f1ed8b6a3c2907d5e6f1234";
 
 TEST(Cgroups, OfAProcess) {
   EXPECT_EQ(cgroup_in("0::/user.slice/user-0.slice\n"), "/user.slice/user-0.slice");
   EXPECT_EQ(cgroup_in("12:perf_event:/a\n1:name=systemd:/b\n0::/c\n"), "/c") << "version 2's";
   EXPECT_EQ(cgroup_in("12:perf_event:/a\n1:name=systemd:/b\n"), "/a");
-  EXPECT_EQ(cgroup_in("2:cpu,cpuacct:/docker/" + kId + "\n0::/system.slice/containerd.service\n"), "/docker/" + kId) << "what tells a container";
+  EXPECT_EQ(cgroup_in("2:cpu,cpuacct:/docker/" + kContainerId + "\n0::/system.slice/containerd.service\n"), "/docker/" + kContainerId) << "what tells a container";
   EXPECT_EQ(cgroup_in("0::/a:b:c\n"), "/a:b:c");
   for (const char* text : {"", "\n", "nonsense\n", "1:x\n"}) EXPECT_EQ(cgroup_in(text), "") << text;
   EXPECT_TRUE(read_cgroup(getpid()));
@@ -43,13 +43,13 @@ TEST(Cgroups, AGroupByItsPath) {
 
 TEST(Cgroups, AContainerByItsIdOrName) {
   TemporaryTree tree;
-  const std::string docker = tree.directory("system.slice/docker-" + kId + ".scope");
-  tree.directory("system.slice/docker-" + kId + ".scope/init.scope");
+  const std::string docker = tree.directory("system.slice/docker-" + kContainerId + ".scope");
+  tree.directory("system.slice/docker-" + kContainerId + ".scope/init.scope");
   tree.directory("docker/" + kSimilar);
   const std::string lxc = tree.directory("lxc/web");
   tree.link("loop", tree.path());
   const std::vector<std::string> roots{tree / "none", tree.path()};
-  EXPECT_EQ(find_container(kId, roots).value(), docker);
+  EXPECT_EQ(find_container(kContainerId, roots).value(), docker);
   EXPECT_EQ(find_container("4f1ed8b6a3c290", roots).value(), docker);
   EXPECT_EQ(find_container("web", roots).value(), lxc);
   EXPECT_EQ(find_container("4f1ed8b6a3c2", roots).error().message,
