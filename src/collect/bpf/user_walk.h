@@ -3,12 +3,10 @@
  * What the tables cannot tell ends the walk with wants_snapshot set: user space can tell, with all registers and the
  * interpreter of CFI. A walk that ends otherwise ends as unwind/cfi/unwinder.cc would: keep the two alike.
  *
- *   static const uint32_t *walk_chunk(uint32_t chunk);                 of the store; null: not there
+ * Beside what walk_memory.h and walk_rows.h want:
  *   static const cp_rule *walk_rule(uint32_t index);
  *   static const struct sampler_module *walk_module(uint32_t index);
  *   static const struct sampler_mapping *walk_mapping(uint32_t index);
- *   static int walk_read(uint64_t address, uint64_t *value);           0: read
- *   static int walk_read_some(uint64_t address, uint64_t *words, uint32_t bytes);   1 to WALK_WINDOW_BYTES
  *   static void walk_want_module(struct user_walk *walk, uint32_t module);
  *   static int walk_learn(struct user_walk *walk, uint64_t pc);        fills walk->found for an unknown pc; 0: no, and
  *                                                                      surely_unmapped when that is final
@@ -16,25 +14,15 @@
 #ifndef CPROF_USER_WALK_H
 #define CPROF_USER_WALK_H
 
-#include "collect/bpf/sampler_abi.h"
+#include "collect/bpf/walk_memory.h"
+#include "collect/bpf/walk_rows.h"
 #include "unwind/core/unwind_machines.h"
-#include "unwind/core/unwind_step.h"
 
 #define WALK_NULL_PAGE (64 * 1024)        /* no code lives below */
 #define WALK_ROOT_GAP 48                  /* clone3 between its system call and the root */
 #define WALK_EH_RETURN_DEPTH 4            /* what copies registers is called by the function that returns */
 #define WALK_FRAME_REACH (1024 * 1024)    /* a frame larger than this is not believed */
-#define WALK_KNOWN_BITS 9
 #define WALK_KNOWN_RUN 16                 /* frames a call: the verifier looks at each */
-#define WALK_WINDOW_BYTES 256
-#define WALK_WINDOW_BELOW 64              /* of it below the address asked for: saved registers */
-#define WALK_PAGE 4096
-
-/* What the walk calls from several places. A BPF program makes these global functions, which the verifier looks at once
- * each, with pointers that may be null as far as it knows. */
-#ifndef WALK_FUNCTION
-#define WALK_FUNCTION CP_INLINE
-#endif
 
 struct user_walk {
   uint64_t pc, sp, fp;
@@ -55,23 +43,6 @@ struct user_walk {
   uint64_t registers[CP_MAX_REGISTERS];
 };
 
-/* A return address whose rule was found before: code that runs often is called from few places, and a search for each of
- * them is much of what a frame costs. */
-struct walk_known {
-  uint64_t pc, owner;
-  cp_rule rule;
-  uint64_t is_plain;                      /* walk_known_callers() may go by it */
-};
-
-/* What else a walk has at hand. The window holds a piece of the stack: a read costs about as much whether it is of a word
- * or of what several frames need. Its includer empties it before each walk. */
-struct walk_memory {
-  struct walk_known known[1 << WALK_KNOWN_BITS];
-  uint64_t window_at;
-  uint64_t window_bytes;
-  uint64_t window[WALK_WINDOW_BYTES / 8];
-};
-
 static int walk_learn(struct user_walk *walk, uint64_t pc);
 static void walk_want_module(struct user_walk *walk, uint32_t module);
 
@@ -80,41 +51,6 @@ static const cp_machine walk_machine = CP_MACHINE_X86_64;
 CP_INLINE uint64_t walk_mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9fb21c651e98df25ull;
   return hash ^ hash >> 32;
-}
-
-CP_INLINE struct walk_known *walk_known_place(struct walk_memory *memory, uint64_t pc) {
-  return &memory->known[(pc * 0x9fb21c651e98df25ull) >> (64 - WALK_KNOWN_BITS)];
-}
-
-/* The window stays in the page of the address, so that it fails only where the word itself cannot be read. */
-WALK_FUNCTION int walk_fill_window(struct walk_memory *memory, uint64_t address) {
-  if (!memory) return 1;
-  uint64_t page = address & ~(uint64_t)(WALK_PAGE - 1), at = address - WALK_WINDOW_BELOW;
-  if (at < page || at > address) at = page;
-  uint64_t bytes = page + WALK_PAGE - at;
-  if (bytes > WALK_WINDOW_BYTES) bytes = WALK_WINDOW_BYTES;
-  memory->window_bytes = 0;
-  if (bytes == 0 || walk_read_some(at, memory->window, (uint32_t)bytes)) return 1;
-  memory->window_at = at;
-  memory->window_bytes = bytes;
-  return 0;
-}
-
-/* 0: read. Only what is aligned. */
-CP_INLINE int walk_read_near(struct walk_memory *memory, uint64_t address, uint64_t *value) {
-  if (address % 8) return 1;
-  uint64_t offset = address - memory->window_at;
-  if (offset >= memory->window_bytes) {
-    if (walk_fill_window(memory, address)) return 1;
-    offset = address - memory->window_at;
-  }
-  *value = memory->window[offset / 8 & (WALK_WINDOW_BYTES / 8 - 1)];
-  return 0;
-}
-
-/* What the steps of a walk read by. */
-CP_INLINE int walk_read_word(void *memory, uint64_t address, uint64_t *value) {
-  return walk_read_near((struct walk_memory *)memory, address, value) && walk_read(address, value);
 }
 
 CP_INLINE int walk_stop(struct user_walk *walk, uint32_t end) {
@@ -166,46 +102,6 @@ WALK_FUNCTION int walk_find_mapping(struct user_walk *walk, uint64_t pc) {
   }
   walk->found_is_learned = 1;
   return walk_learn(walk, pc);
-}
-
-struct walk_row {
-  uint32_t rule;
-  uint32_t starts_here;                   /* the row begins at this very address */
-  uint32_t next_rule;                     /* of the row behind it, and how far that is; 0: none in this page */
-  uint32_t next_distance;
-};
-
-/* 0: no row. */
-WALK_FUNCTION int walk_find_row(const struct sampler_module *module, uint64_t offset, struct walk_row *row) {
-  if (!module || !row) return 0;
-  uint64_t page = (offset - module->base) >> CP_PAGE_BITS;
-  if (offset < module->base || page >= module->page_count) return 0;
-  uint32_t at = module->pages_at + (uint32_t)page;
-  const uint32_t *words = walk_chunk(at >> SAMPLER_CHUNK_BITS);
-  if (!words) return 0;
-  uint32_t first = words[at & (SAMPLER_CHUNK_WORDS - 1)], end = words[(at + 1) & (SAMPLER_CHUNK_WORDS - 1)];
-  if (first >= end) return 0;
-  words = walk_chunk(first >> SAMPLER_CHUNK_BITS);
-  if (!words) return 0;
-
-  uint32_t low = first, high = end - 1, pc_low = (uint32_t)offset & 0xfff;
-  uint32_t key = CP_MAKE_ROW(pc_low, 0xfffff);
-  for (int step = 0; step < SAMPLER_SEARCH_STEPS; step++) {
-    if (low >= high) break;
-    uint32_t middle = low + (high - low + 1) / 2;
-    if (words[middle & (SAMPLER_CHUNK_WORDS - 1)] <= key) low = middle;
-    else high = middle - 1;
-  }
-  uint32_t word = words[low & (SAMPLER_CHUNK_WORDS - 1)];
-  row->rule = CP_ROW_RULE(word);
-  row->starts_here = CP_ROW_PC(word) == pc_low;
-  row->next_distance = 0;
-  if (low + 1 < end) {
-    word = words[(low + 1) & (SAMPLER_CHUNK_WORDS - 1)];
-    row->next_rule = CP_ROW_RULE(word);
-    row->next_distance = CP_ROW_PC(word) - pc_low;
-  }
-  return 1;
 }
 
 CP_INLINE int walk_rule_is(uint32_t index, uint8_t kind) {
