@@ -301,6 +301,7 @@ int uprobe_main(std::vector<std::string> arguments) {
   add_options(app, a);
   if (auto status = a.target.parse(app, std::move(arguments))) return *status;
   if (auto settled = a.target.settle(); !settled) return wrong_usage(settled.error());
+  if (auto found = a.target.find_cgroup(); !found) return fail_with(found.error());
   auto outputs = outputs_of(a);
   if (!outputs) return wrong_usage(outputs.error());
   auto options = run_options(a, !outputs->slices.empty());

@@ -48,6 +48,8 @@ Error UprobeRun::nothing_matches(const uprobe::FunctionPattern& pattern) const {
   std::set<std::string> looked;
   for (const uprobe::TargetFile& file : files_.all())
     if (file.elf && (pattern.file.empty() || pattern.names_file(file.path)) && looked.size() < kMostHints) looked.insert(file.module());
+  if (looked.empty() && !pattern.file.empty())
+    return {fmt::format("'{}': {} is no file that the target uses, or none with symbols", pattern.text, pattern.file)};
   if (looked.empty() && options_.trace.target.pids.empty())
     return {fmt::format("'{}': of which file? FILE:{} names one", pattern.text, pattern.name)};
   return {fmt::format("no function matches '{}' (looked in {}); inlined functions have no code of their own, "

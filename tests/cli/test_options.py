@@ -10,6 +10,7 @@ Requires: nm and the test program nofp_gcc for what needs symbols; no privileges
 # covers: report --kallsyms --peek --list --demangle --no-inline
 # covers: top --container
 # covers: cpustat --container
+# covers: uprobe --container
 # covers: record --rotate --max-size --overwrite-window --backend --freq --count
 
 import os
@@ -51,7 +52,7 @@ class NotYet(Options):
         self.assert_no_leftovers()
 
     def test_containers_and_cgroups_that_are_not_there(self):
-        for verb in (["record", "-o", "x.folded"], ["top"], ["cpustat"]):
+        for verb in (["record", "-o", "x.folded"], ["top"], ["cpustat"], ["uprobe", "-f", harness.CPROF + ":main"]):
             self.assert_refused(*verb, "--container", "no-such-one", status=1, saying="no container of this id or name")
             self.assert_refused(*verb, "--cgroup", "/no/such/group", status=1, saying="cgroup /no/such/group: no")
             self.assert_refused(*verb, "--container", "x", "--", "true", saying="--container ID")
