@@ -206,6 +206,14 @@ TEST_F(FiltersTest, WaitsAreClippedToTheTime) {
   EXPECT_FALSE(filtered(p, {.threads = {"10"}})->off_cpu[0].waker.valid());
 }
 
+TEST_F(FiltersTest, DurationsHaveUnits) {
+  EXPECT_EQ(parse_duration("1.5"), 1'500'000'000u);
+  EXPECT_EQ(parse_duration("250us"), 250'000u);
+  EXPECT_EQ(parse_duration("5ms"), 5'000'000u);
+  EXPECT_EQ(parse_duration("0"), 0u);
+  for (std::string_view bad : {"", "ms", "-1", "5m", "soon", "1e30"}) EXPECT_FALSE(parse_duration(bad)) << bad;
+}
+
 TEST_F(FiltersTest, TimesThatAreNone) {
   for (std::string_view bad : {"", "1", "..", "2..1", "1..1", "a..b", "1..2h", "-1..2", "1...2"}) EXPECT_FALSE(parse_time_range(bad)) << bad;
   const auto range = parse_time_range("1.5..2500ms");
