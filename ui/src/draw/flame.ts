@@ -2,10 +2,11 @@
 // the profile: siblings are in order of width, so the first that is narrower than half a pixel ends its row.
 import type { Func } from "../model/profile";
 import type { Order, ViewTree } from "../ops/view_tree";
-import { fitted } from "./text";
+import { Fitter } from "./text";
 import { diffFill, fillOf, type Fill, type Scheme } from "./colors";
 
 export const ROW = 20;
+const names = new Fitter();
 const LEAST = 0.5, TEXT_LEAST = 22, PAD = 4;
 
 export interface FlameView {
@@ -133,7 +134,7 @@ export function changeOf(tree: ViewTree, node: number): number {
 }
 
 function label(ctx: CanvasRenderingContext2D, name: string, left: number, right: number, y: number, color: string) {
-  const from = Math.max(left, 0) + PAD, text = fitted(ctx, name, right - from - PAD);
+  const from = Math.max(left, 0) + PAD, text = names.fit(ctx, name, right - from - PAD);
   if (text === "") return;
   ctx.fillStyle = color;
   ctx.fillText(text, from, y + ROW / 2);

@@ -4,9 +4,10 @@ import type { Profile } from "../model/profile";
 import { firstAfter, ticks, UNKNOWN, type Lanes } from "../model/timeline";
 import { formatNs, formatValue } from "../model/units";
 import { fillOf, STATE_COLORS } from "./colors";
-import { fitted } from "./text";
+import { Fitter } from "./text";
 
 export const LANE = 22, STACK_ROW = 15, MAX_STACK_ROWS = 48, SPAN_ROW = 15, AXIS = 20;
+const names = new Fitter();
 const MAX_SPAN_ROWS = 24, COUNTER = 30, FONT = "system-ui, sans-serif";
 
 export interface TimelineView {
@@ -108,7 +109,7 @@ function drawName(ctx: CanvasRenderingContext2D, v: TimelineView, lane: number, 
   if (isThread && v.lanes.rowsOf(lane).length) ctx.fillText(v.open.has(lane) ? "▾" : "▸", 6, middle);
   const room = v.label - 28 - (busy ? ctx.measureText(busy).width + 10 : 0);
   if (busy) { ctx.textAlign = "right"; ctx.fillText(busy, v.label - 10, middle); ctx.textAlign = "left"; }
-  const tid = isThread && v.label > 150 ? ` ${v.profile.threads[lane].tid}` : "", tidWidth = ctx.measureText(tid).width, name = fitted(ctx, nameOfLane(v, lane), room - tidWidth);
+  const tid = isThread && v.label > 150 ? ` ${v.profile.threads[lane].tid}` : "", tidWidth = ctx.measureText(tid).width, name = names.fit(ctx, nameOfLane(v, lane), room - tidWidth);
   ctx.fillStyle = ink(v).text;
   ctx.fillText(name, 20, middle);
   ctx.fillStyle = ink(v).muted;
@@ -259,7 +260,7 @@ function drawPiece(ctx: CanvasRenderingContext2D, v: TimelineView, name: string,
   const from = Math.max(left, v.label - 2), w = right - from;
   ctx.fillRect(from, y, Math.max(0.5, w > 3 ? w - 0.5 : w), STACK_ROW - 1);
   if (w < 20) return;
-  const text = fitted(ctx, name, Math.min(w, 2000) - 6);
+  const text = names.fit(ctx, name, Math.min(w, 2000) - 6);
   if (text === "") return;
   ctx.fillStyle = v.dark ? "#f4f1ec" : "#1b1815";
   ctx.fillText(text, from + 3, y + STACK_ROW / 2);
