@@ -66,7 +66,7 @@ Result<session::RecordOptions> to_session(const Arguments& a) {
   if (a.duration < 0) return fail("--duration takes seconds, not less than 0");
   session::RecordOptions options;
   options.target = {.command = a.target.command, .pids = a.target.pids, .tids = a.target.tids, .name = a.target.name,
-                    .whole_machine = a.target.all, .cgroup = a.target.cgroup};
+                    .whole_machine = a.target.all, .cgroup = a.target.cgroup, .container = {}};
   options.events = a.events;
   options.backend = a.backend == "bpf" ? session::Backend::kBpf : a.backend == "perf" ? session::Backend::kPerf : session::Backend::kAuto;
   options.freq_hz = a.freq;
