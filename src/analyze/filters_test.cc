@@ -152,8 +152,9 @@ TEST_F(FiltersTest, PythonFrames) {
 }
 
 TEST_F(FiltersTest, OnlyPythonFramesOfAProfileWithoutAny) {
-  EXPECT_TRUE(refusal(example(), {.python = PythonFrames::kOnly}).starts_with("this profile names no Python functions"));
-  EXPECT_EQ(left(example(), {.python = PythonFrames::kHide}), kAll);
+  const Profile p = example();
+  EXPECT_TRUE(refusal(p, {.python = PythonFrames::kOnly}).starts_with("this profile names no Python functions"));
+  EXPECT_EQ(left(p, {.python = PythonFrames::kHide}), kAll);
 }
 
 TEST_F(FiltersTest, ShowFrom) {

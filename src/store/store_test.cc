@@ -126,7 +126,7 @@ TEST(Views, SamplesAreUnpacked) {
 TEST(Views, TasksAndCode) {
   Database database = full_recording();
   EXPECT_EQ(rows_of(database, "SELECT upid, pid, name, start_ts, end_ts, cgroup, container FROM process"),
-            "0|10|app|5000000000|-|/lxc.payload.web/init.scope|web\n1|20|to|5001000000|5500000000||\n");
+            "0|10|app|5000000000|-|/lxc.payload.web/init.scope|web\n1|20|" + std::string("to\0ol\xff", 6) + "|5001000000|5500000000||\n");
   EXPECT_EQ(rows_of(database, "SELECT utid, tid, upid, is_main_thread, start_ts, end_ts FROM thread"),
             "0|10|0|1|5000000000|-\n1|11|0|0|5000000002|5400000000\n2|20|1|1|-|-\n");
   EXPECT_EQ(rows_of(database, "SELECT id, name, mapping, rel_pc, symbol_set_id, type FROM stack_profile_frame"),
@@ -229,7 +229,7 @@ TEST(Hostile, ValuesThatCannotBe) {
   EXPECT_EQ(error_after("UPDATE cprof_location SET kind = 9 WHERE id = 1"), "cprof_location[1]: kind: 9 is out of range");
   EXPECT_EQ(error_after("UPDATE cprof_location SET line_count = 60000 WHERE id = 1"), "locations[1]: lines out of range");
   EXPECT_EQ(error_after("UPDATE stack_profile_callsite SET parent_id = 1 WHERE id = 0"), "sites[0]: parent 1 does not come before it");
-  EXPECT_EQ(error_after("UPDATE cprof_function SET name_id = 99999 WHERE id = 0"), "functions[0]: name 99999 of 35");
+  EXPECT_EQ(error_after("UPDATE cprof_function SET name_id = 99999 WHERE id = 0"), "functions[0]: name 99999 of 36");
   EXPECT_EQ(error_after("DELETE FROM cprof_line WHERE id = 1"), "cprof_line[1]: id: 2 follows 0");
   EXPECT_EQ(error_after("UPDATE cprof_string SET text = x'00' WHERE id = 3"), "cprof_string[3]: text: not a text");
   EXPECT_EQ(error_after("UPDATE stats SET severity = 'bad'"), "stats[0]: severity: no severity");

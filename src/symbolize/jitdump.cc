@@ -186,7 +186,8 @@ std::optional<uint32_t> JitDump::code_at(uint64_t address, uint64_t time_ns) {
     if (codes_[i].from_ns <= time_ns && (!found || i > *found)) found = i;
   }
   if (!found) return first;
-  return time_ns < codes_[*found].until_ns ? found : std::nullopt;
+  const uint64_t until_ns = codes_[*found].until_ns;
+  return until_ns == kLast || time_ns < until_ns ? found : std::nullopt;
 }
 
 std::optional<JitDump::Entry> JitDump::find(uint64_t address, uint64_t time_ns) {
