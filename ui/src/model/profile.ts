@@ -164,7 +164,7 @@ export class Profile {
   }
 
   get isTimed(): boolean { return this.meta.wall_metric !== null; }
-  get hasTimeline(): boolean { return this.meta.has_rows && (this.isTimed || this.payload.has("spans.name") || this.payload.has("marks.name") || this.payload.has("counters.track")); }
+  get hasTimeline(): boolean { return this.meta.has_rows && (this.isTimed || this.meta.has_switches || this.payload.has("spans.name") || this.payload.has("marks.name") || this.payload.has("counters.track")); }
 
   // The end of what is known, in ns since the start.
   get duration(): number { return (this.lazyDuration ??= this.findDuration()); }
