@@ -59,7 +59,7 @@ class Containers(harness.Live):
     def test_a_process_that_changes_its_root(self):
         """CTR-03: where it lies now its program is not."""
         os.mkdir(self.path("empty"))
-        loop = (f"import os, time\\nos.chroot('{self.path('empty')}')\\nend = time.process_time() + {self.SECONDS}\\n"
+        loop = (f"import os, time\nos.chroot('{self.path('empty')}')\nend = time.process_time() + {self.SECONDS}\n"
                 "while time.process_time() < end: sum(range(10000))")
         harness.write_text(self.path("loop.py"), loop)
         for done, folded in self.record_inside(f"exec {harness.tool('python3')} {self.path('loop.py')}"):
