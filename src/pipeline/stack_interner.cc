@@ -107,7 +107,8 @@ profile::LocationId StackInterner::make_kernel_location(uint64_t address, bool i
   location.address = location.file_address = address;
   location.function_start = symbol ? symbol->start : 0;
   location.is_return_address = is_return;
-  const bool is_sure = symbol && !object::is_generated(*symbol);
+  constexpr uint64_t kLargestFunction = 1 << 20;  // further behind the last symbol lies what the kernel made
+  const bool is_sure = symbol && !object::is_generated(*symbol) && address - symbol->start < kLargestFunction;
   if (GeneratedCode::Code* code = generated_code(address - (is_return ? 1 : 0), is_sure)) {
     location.function_start = code->start;
     location.mapping = generated_mapping(*code);

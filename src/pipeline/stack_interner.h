@@ -57,7 +57,13 @@ class StackInterner {
   void apply(const event::KernelSymbol& symbol);
   // What the last stacks needed of such code that no event has told; without times. For the journal.
   std::span<const event::KernelSymbol> learned_symbols() const { return learned_; }
-  void forget_learned() { learned_.clear(); }
+  // From here on their addresses mean them, as in a replay.
+  void forget_learned() {
+    if (learned_.empty()) return;
+    learned_.clear();
+    kernel_locations_ = {};
+    generated_version_++;
+  }
   bool has_kernel_locations() const { return has_kernel_locations_; }
   // Once a kernel frame was interned; null: none that fit.
   const object::KernelSymbols* kernel_symbols() const { return kernel_symbols_ ? &*kernel_symbols_ : nullptr; }
