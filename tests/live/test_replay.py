@@ -54,7 +54,7 @@ class Replay(harness.Live):
         program = "tracepoint:raw_syscalls:sys_enter { @[comm] = hist(args->id); @b[args->id] = count(); @c = count(); }"
         for backend in ("perf", "bpf"):
             with self.subTest(backend=backend):
-                tracer = subprocess.Popen(["timeout", "-s", "INT", "2.5", bpftrace, "-q", "-e", program], stdout=subprocess.DEVNULL,
+                tracer = subprocess.Popen(["timeout", "2.5", bpftrace, "-q", "-e", program], stdout=subprocess.DEVNULL,
                                           stderr=subprocess.DEVNULL, start_new_session=True)
                 self.addCleanup(tracer.wait)
                 self.record(copy, "--backend", backend, "-d", "3.5", "--save-raw", self.path("run.raw"), outputs=self.OUTPUTS, expect=None)
@@ -62,6 +62,8 @@ class Replay(harness.Live):
                 for name in self.OUTPUTS:
                     self.cprof("convert", self.path("run.raw"), "-o", self.path(name.replace("live", "again")))
                     self.assertEqual(self.read(name), self.read(name.replace("live", "again")), name)
+                if backend == "bpf":
+                    continue  # the kernel runs no sampler inside of another BPF program
                 named = self.folded("live.folded").only(lambda frames: any(frame.startswith("bpf_prog_") and frame.endswith("_[k]") for frame in frames))
                 self.assertGreater(named.total, 5, sorted({f for frames, _ in self.folded("live.folded").stacks for f in frames if "bpf" in f}))
 

@@ -279,14 +279,15 @@ TEST(UserWalk, ThroughATrampolineWithoutAFramePointer) {
   constexpr uint8_t kTrampoline[] = {0x48, 0x83, 0xec, 8, 0xff, 0xd7, 0x48, 0x83, 0xc4, 8, 0xc3};  // sub; call *%rdi; add; ret
   void* code = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(code, MAP_FAILED);
-  memcpy(code, kTrampoline, sizeof kTrampoline);
+  void* entry = static_cast<char*>(code) + 64;  // what checks calls through pointers looks in front of it
+  memcpy(entry, kTrampoline, sizeof kTrampoline);
   const auto start = reinterpret_cast<uint64_t>(code);
   learnable = {start, start + 4096, 0, 0, 0};
-  reinterpret_cast<void (*)(void (*)())>(code)(capture_both);
+  reinterpret_cast<void (*)(void (*)())>(entry)(capture_both);
   learnable = {};
   munmap(code, 4096);
   EXPECT_EQ(g_both.walked.end, SAMPLER_END_COMPLETE);
-  EXPECT_NE(std::ranges::find(g_both.walked.frames, start + 6), g_both.walked.frames.end());
+  EXPECT_NE(std::ranges::find(g_both.walked.frames, start + 64 + 6), g_both.walked.frames.end());
 }
 
 TEST(UserWalk, UnreadableStackIsNotPassedOver) {
