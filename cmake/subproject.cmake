@@ -6,7 +6,7 @@ include(cmake/libcprof_targets.cmake)
 
 set(whole_modules embed collect/inproc)
 set(files
-  base/diagnostics.cc base/file.cc base/fmt_instance.cc base/result.cc base/string_table.cc base/text_hash.cc base/utf8.cc
+  base/container_name.cc base/diagnostics.cc base/file.cc base/fmt_instance.cc base/result.cc base/string_table.cc base/text_hash.cc base/utf8.cc
   object/byte_source.cc object/decompress.cc object/dynamic_symbols.cc object/elf_file.cc object/elf_headers.cc
   object/elf_symbols.cc object/process_maps.cc object/process_status.cc
   profile/builder.cc profile/frame_name.cc profile/profile.cc

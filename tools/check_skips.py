@@ -92,6 +92,7 @@ NEEDS = (
     (r"kallsyms|kernel names", reveals_kernel_names),
     (r"BTF", lambda: Path("/sys/kernel/btf/vmlinux").exists()),
     (r"mount\b", lambda: runs("unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt")),
+    (r"to mount a cgroup v2 hierarchy", lambda: runs("unshare", "-m", "mount", "-t", "cgroup2", "none", "/mnt")),
     (r"namespaces", lambda: runs("unshare", "-fp", "true")),
     (r"cgroups", lambda: os.access("/sys/fs/cgroup/cgroup.controllers", os.R_OK) and os.geteuid() == 0),
     (r"a Debian kernel package", has_kernel_package),
