@@ -264,8 +264,6 @@ int cpustat_main(std::vector<std::string> arguments) {
   CLI::App app("What each thread does with its time: user, kernel, runnable, each kind of wait.", "cprof cpustat");
   add_options(app, a);
   if (auto status = a.target.parse(app, std::move(arguments))) return *status;
-  if (auto settled = a.target.settle(); !settled) return wrong_usage(settled.error());
-  if (auto found = a.target.find_cgroup(); !found) return fail_with(found.error());
   auto options = run_options(a);
   if (!options) return wrong_usage(options.error());
   auto view = view_of(a);

@@ -38,6 +38,8 @@ std::optional<int> TargetArguments::parse(CLI::App& app, std::vector<std::string
     return kWrongUsage;
   }
   if (!rest.empty()) command = std::move(rest);
+  if (auto settled = settle(); !settled) return wrong_usage(settled.error());
+  if (auto found = find_cgroup(); !found) return fail_with(found.error());
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// What the live verbs (cpustat, top) look at: the target's options, and a command whose output is held back while its
+// What the live verbs (cpustat, top, uprobe) look at: the target's options, and a command whose output is held back while its
 // table covers the terminal.
 #pragma once
 
@@ -21,13 +21,14 @@ struct TargetArguments {
   std::vector<std::string> command;
 
   void add_to(CLI::App& app);
-  // Parses, the command with its "--" or without. A status: the run is over.
+  // Parses, the command with its "--" or without, and finds what is meant. No target at all is the whole machine; two are
+  // wrong usage. cgroup is a directory then, also that of a container. A status: the run is over.
   std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments);
-  // No target at all is the whole machine; two are wrong usage.
+  std::string text() const;  // "-p 12,13", "-a", "make -j2"
+
+ private:
   Result<void> settle();
-  // A cgroup's directory, and that of a container, which is told by its cgroup from then on.
   Result<void> find_cgroup();
-  std::string text() const;  // "-p 12,13", "the whole machine", "make -j2"
 };
 
 // While it lives, what this process and commands started by it write to a terminal goes to a file; put_out() shows it.

@@ -346,8 +346,6 @@ int top_main(std::vector<std::string> arguments) {
   CLI::App app("The hottest functions and stacks of the last seconds, live.", "cprof top");
   add_options(app, a);
   if (auto status = a.target.parse(app, std::move(arguments))) return *status;
-  if (auto settled = a.target.settle(); !settled) return wrong_usage(settled.error());
-  if (auto found = a.target.find_cgroup(); !found) return fail_with(found.error());
   auto filters = a.filters.filters();
   if (!filters) return wrong_usage(filters.error());
   auto options = to_session(a);

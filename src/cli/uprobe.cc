@@ -300,8 +300,6 @@ int uprobe_main(std::vector<std::string> arguments) {
   CLI::App app("Calls of functions: how many, how long, from where.", "cprof uprobe");
   add_options(app, a);
   if (auto status = a.target.parse(app, std::move(arguments))) return *status;
-  if (auto settled = a.target.settle(); !settled) return wrong_usage(settled.error());
-  if (auto found = a.target.find_cgroup(); !found) return fail_with(found.error());
   auto outputs = outputs_of(a);
   if (!outputs) return wrong_usage(outputs.error());
   auto options = run_options(a, !outputs->slices.empty());

@@ -57,10 +57,10 @@ std::string_view what_else_it_is(std::span<const std::byte> head) {
   const std::string_view bytes(reinterpret_cast<const char*>(head.data()), head.size());
   for (const Stranger& stranger : kStrangers)
     if (bytes.size() > stranger.offset && bytes.substr(stranger.offset).starts_with(stranger.magic)) return stranger.words;
-  const bool is_packed_source = is_gzip(head) && std::ranges::any_of(all_formats(), [unpacked = unpack_head(head, kHeadBytes)](const FormatInfo& info) {
-    return info.open_source && info.sniff && info.sniff(unpacked);
-  });
-  return is_packed_source ? "a perf.data file in gzip, which is not unpacked here: gzip -d" : "";
+  if (!is_gzip(head)) return "";
+  const std::vector<std::byte> unpacked = unpack_head(head, kHeadBytes);
+  auto is_it = [&](const FormatInfo& info) { return info.open_source && info.sniff && info.sniff(unpacked); };
+  return std::ranges::any_of(all_formats(), is_it) ? "a perf.data file in gzip, which is not unpacked here: gzip -d" : "";
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ size_t extension_bytes(const Output& output) {
                                  const format::WriteOptions& options, int error_fd) {
   for (int number : {SIGINT, SIGTERM, SIGUSR2}) signal(number, SIG_IGN);
   Result<void> written;
+  // What a part's format cannot hold is not said here: the last part, which is written like any output, says it.
   if (auto profile = make()) written = write_outputs(*profile, outputs, options, [](const std::string&, const Diagnostics&) {});
   else written = std::unexpected(profile.error());
   if (!written) (void)write_fully(error_fd, std::as_bytes(std::span(written.error().message)), "pipe");
