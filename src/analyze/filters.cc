@@ -215,7 +215,7 @@ class RowFilter {
   template <typename Row>
   void mark(const std::vector<Row>& rows) {
     for (const Row& row : rows)
-      if (row.site.valid() && keeps(row)) used_sites_[row.site.index()] = true;
+      if (sites_.shows(row.site) && keeps(row)) used_sites_[row.site.index()] = true;
   }
 
   void mark_sites() {
@@ -241,6 +241,8 @@ class RowFilter {
     if (to.run.end_ns == UINT64_MAX) to.run.end_ns = 0;
   }
 
+  CallSiteId left_of(CallSiteId site) const { return sites_.shows(site) ? site : CallSiteId(); }
+
   // What is above the first shown frame is left out on purpose: such a stack is not cut.
   StackEnd end_of(CallSiteId site, StackEnd end) const {
     const bool cut = end == StackEnd::kMaxDepth || end == StackEnd::kTruncatedSnapshot;
@@ -255,6 +257,7 @@ class RowFilter {
         continue;
       }
       Sample row = sample;
+      row.site = left_of(sample.site);
       row.end = end_of(sample.site, sample.end);
       if (keeps_content(sample, sample.labels)) {
         into_.add_sample(transfer_.moved(row));
@@ -271,9 +274,10 @@ class RowFilter {
         ++values_gone_;
         continue;
       }
-      Aggregate row = transfer_.moved(aggregate);
+      Aggregate row = aggregate;
+      row.site = left_of(aggregate.site);
       row.end = end_of(aggregate.site, aggregate.end);
-      into_.add_aggregate(row);
+      into_.add_aggregate(transfer_.moved(row));
     }
   }
 
@@ -302,6 +306,7 @@ class RowFilter {
       }
       OffCpuInterval row = off;
       if (row.waker.valid() && !keeps(row.waker)) row.waker = {};
+      row.site = left_of(off.site);
       row.end = end_of(off.site, off.end);
       OffCpuInterval& added = to.off_cpu.emplace_back(transfer_.moved(row));
       clip(added);

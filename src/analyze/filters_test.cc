@@ -146,7 +146,9 @@ TEST_F(FiltersTest, PythonFrames) {
             (Sums{{"Py_RunMain;eval;PyEval_Vector;eval;PyEval_Vector;eval;PyEval_Vector;memcpy", 1},
                   {"Py_RunMain;eval;PyEval_Vector", 1},
                   {"Py_RunMain", 1},
-                  {"[unknown]", 1}}));
+                  {"[unknown]", 2}}))
+      << "a stack of nothing else stays";
+  EXPECT_EQ(left(p, {.hide = {re("inner")}, .python = PythonFrames::kHide}).at("[unknown]"), 1) << "of nothing but a hidden frame";
   EXPECT_EQ(left(p, {.python = PythonFrames::kMixed}).size(), 5u);
   EXPECT_EQ(left(p, {.hide = {re("inner")}, .python = PythonFrames::kOnly}), (Sums{{"py::outer:/a.py", 2}}));
 }

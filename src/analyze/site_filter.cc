@@ -58,6 +58,10 @@ bool SiteFilter::finds(size_t index, LocationId id, uint16_t line) {
 bool SiteFilter::is_hidden(LocationId id, uint16_t line) {
   for (size_t i = first_hide_; i < first_show_from_; ++i)
     if (finds(i, id, line)) return true;
+  return false;
+}
+
+bool SiteFilter::is_of_other_language(LocationId id, uint16_t line) const {
   if (filters_.python == PythonFrames::kMixed) return false;
   const auto lines = profile_.lines_of(id);
   const bool is_python = line < lines.size() && lines[line].function.valid() &&
@@ -72,8 +76,10 @@ SiteFilter::Place SiteFilter::look_at(LocationId id) {
     for (size_t i = 0; i < first_ignore_; ++i)
       if (finds(i, id, line)) place.focus |= uint64_t{1} << i;
     for (size_t i = first_ignore_; i < first_hide_ && !place.is_ignored; ++i) place.is_ignored = finds(i, id, line);
-    if (is_hidden(id, line)) {
+    const bool is_folded = is_of_other_language(id, line);
+    if (is_folded || is_hidden(id, line)) {
       place.has_hidden = true;
+      place.keeps_stack |= is_folded && filters_.python == PythonFrames::kHide && !is_hidden(id, line);
       continue;
     }
     place.left.push_back(line);
@@ -99,6 +105,7 @@ void SiteFilter::walk_sites() {
     const bool is_start = !(flags & kStarted);
     if (place.starts_at >= 0) flags |= kStarted;
     if ((flags & kStarted) && is_shown(place, is_start)) flags |= kShown;
+    if ((flags & kShown) || place.keeps_stack) flags |= kKept;
     flags_[i] = flags;
   }
 }
@@ -106,7 +113,7 @@ void SiteFilter::walk_sites() {
 bool SiteFilter::keeps(CallSiteId site) const {
   if (site.valid()) {
     const uint64_t wanted = first_ignore_ == 0 ? 0 : ~uint64_t{0} >> (64 - first_ignore_);
-    return focus_[site.index()] == wanted && !(flags_[site.index()] & kIgnored) && (flags_[site.index()] & kShown);
+    return focus_[site.index()] == wanted && !(flags_[site.index()] & kIgnored) && (flags_[site.index()] & kKept);
   }
   auto is_found = [](const Pattern& pattern) { return pattern.found_in(profile::kUnknownFrame); };
   return std::ranges::all_of(filters_.focus, is_found) && std::ranges::none_of(filters_.ignore, is_found) &&

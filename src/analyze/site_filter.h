@@ -17,11 +17,13 @@ class SiteFilter {
 
   // Whether samples at the site stay; invalid: a sample without a stack, which counts as the frame [unknown].
   bool keeps(profile::CallSiteId site) const;
+  // Whether any frame of the site's stack is left.
+  bool shows(profile::CallSiteId site) const { return site.valid() && (flags_[site.index()] & kShown); }
   // Puts what is left of the stacks that end at used sites into the builder, and tells the transfer where.
   void place(const std::vector<bool>& used, profile::ProfileBuilder& into, profile::Transfer& transfer);
 
  private:
-  enum Flag : uint8_t { kIgnored = 1, kStarted = 2, kShown = 4 };
+  enum Flag : uint8_t { kIgnored = 1, kStarted = 2, kShown = 4, kKept = 8 };
   static constexpr uint16_t kAll = 0xffff;
 
   // What the expressions say of one location.
@@ -31,6 +33,7 @@ class SiteFilter {
     int32_t starts_at = -1;           // the outermost line that show_from finds
     std::vector<uint16_t> left = {};  // lines that are not hidden; meaningful when hidden
     bool has_hidden = false;
+    bool keeps_stack = false;         // its value stays, whether anything of the stack is left or not
   };
   using TextMatches = std::vector<int8_t>;  // by StringId: unknown, no, yes
 
@@ -41,6 +44,7 @@ class SiteFilter {
   bool finds(size_t pattern, profile::LocationId id, uint16_t line);
   const Pattern& pattern(size_t index) const { return *patterns_[index]; }
   bool is_hidden(profile::LocationId id, uint16_t line);
+  bool is_of_other_language(profile::LocationId id, uint16_t line) const;
   bool is_shown(const Place& place, bool is_first_shown) const;
   profile::LocationId variant(profile::LocationId id, bool is_start, profile::ProfileBuilder& into,
                               profile::Transfer& transfer);
