@@ -215,7 +215,7 @@ class RowFilter {
   template <typename Row>
   void mark(const std::vector<Row>& rows) {
     for (const Row& row : rows)
-      if (sites_.shows(row.site) && keeps(row)) used_sites_[row.site.index()] = true;
+      if (row.site.valid() && keeps(row)) used_sites_[row.site.index()] = true;
   }
 
   void mark_sites() {
@@ -241,8 +241,6 @@ class RowFilter {
     if (to.run.end_ns == UINT64_MAX) to.run.end_ns = 0;
   }
 
-  CallSiteId left_of(CallSiteId site) const { return sites_.shows(site) ? site : CallSiteId(); }
-
   // What is above the first shown frame is left out on purpose: such a stack is not cut.
   StackEnd end_of(CallSiteId site, StackEnd end) const {
     const bool cut = end == StackEnd::kMaxDepth || end == StackEnd::kTruncatedSnapshot;
@@ -257,7 +255,6 @@ class RowFilter {
         continue;
       }
       Sample row = sample;
-      row.site = left_of(sample.site);
       row.end = end_of(sample.site, sample.end);
       if (keeps_content(sample, sample.labels)) {
         into_.add_sample(transfer_.moved(row));
@@ -274,10 +271,9 @@ class RowFilter {
         ++values_gone_;
         continue;
       }
-      Aggregate row = aggregate;
-      row.site = left_of(aggregate.site);
+      Aggregate row = transfer_.moved(aggregate);
       row.end = end_of(aggregate.site, aggregate.end);
-      into_.add_aggregate(transfer_.moved(row));
+      into_.add_aggregate(row);
     }
   }
 
@@ -306,7 +302,6 @@ class RowFilter {
       }
       OffCpuInterval row = off;
       if (row.waker.valid() && !keeps(row.waker)) row.waker = {};
-      row.site = left_of(off.site);
       row.end = end_of(off.site, off.end);
       OffCpuInterval& added = to.off_cpu.emplace_back(transfer_.moved(row));
       clip(added);

@@ -31,7 +31,7 @@ Result<LabelFilter> parse_label(std::string_view text);  // "key=value"
 // Functions of Python programs, which CPython names in the code that it makes for them (python -X perf).
 enum class PythonFrames : uint8_t {
   kMixed,  // among the interpreter's own, as they were recorded
-  kHide,   // taken out of their stacks
+  kHide,   // the interpreter's own are taken out of the stacks that have any of these; libraries and the kernel stay
   kOnly,   // all others are taken out: the time of the interpreter, of libraries and of the kernel is their caller's
 };
 std::optional<PythonFrames> python_frames_from(std::string_view name);  // "mixed"

@@ -24,7 +24,8 @@ void append(std::vector<const Pattern*>& to, const std::vector<Pattern>& pattern
 
 }  // namespace
 
-SiteFilter::SiteFilter(const Profile& profile, const Filters& filters) : profile_(profile), filters_(filters) {
+SiteFilter::SiteFilter(const Profile& profile, const Filters& filters)
+    : profile_(profile), filters_(filters), python_(profile) {
   append(patterns_, filters.focus);
   first_ignore_ = patterns_.size();
   append(patterns_, filters.ignore);
@@ -58,15 +59,7 @@ bool SiteFilter::finds(size_t index, LocationId id, uint16_t line) {
 bool SiteFilter::is_hidden(LocationId id, uint16_t line) {
   for (size_t i = first_hide_; i < first_show_from_; ++i)
     if (finds(i, id, line)) return true;
-  return false;
-}
-
-bool SiteFilter::is_of_other_language(LocationId id, uint16_t line) const {
-  if (filters_.python == PythonFrames::kMixed) return false;
-  const auto lines = profile_.lines_of(id);
-  const bool is_python = line < lines.size() && lines[line].function.valid() &&
-                         profile::is_python_name(profile_.text(profile_.functions[lines[line].function.index()].name));
-  return is_python == (filters_.python == PythonFrames::kHide);
+  return filters_.python == PythonFrames::kOnly && !python_.is_function(id, line);
 }
 
 SiteFilter::Place SiteFilter::look_at(LocationId id) {
@@ -76,21 +69,19 @@ SiteFilter::Place SiteFilter::look_at(LocationId id) {
     for (size_t i = 0; i < first_ignore_; ++i)
       if (finds(i, id, line)) place.focus |= uint64_t{1} << i;
     for (size_t i = first_ignore_; i < first_hide_ && !place.is_ignored; ++i) place.is_ignored = finds(i, id, line);
-    const bool is_folded = is_of_other_language(id, line);
-    if (is_folded || is_hidden(id, line)) {
-      place.has_hidden = true;
-      place.keeps_stack |= is_folded && filters_.python == PythonFrames::kHide && !is_hidden(id, line);
-      continue;
-    }
+    place.has_python |= python_.is_function(id, line);
+    if (is_hidden(id, line)) continue;
     place.left.push_back(line);
+    if (!python_.is_interpreter(id, line)) place.folded.push_back(line);
     if (first_show_from_ < patterns_.size() && finds(first_show_from_, id, line)) place.starts_at = line;
   }
   return place;
 }
 
 // Whether anything of the location is left in a stack that shows, or begins to show, there.
-bool SiteFilter::is_shown(const Place& place, bool is_start) const {
-  return std::ranges::any_of(place.left, [&](uint16_t line) { return !is_start || line <= place.starts_at; });
+bool SiteFilter::is_shown(const Place& place, bool is_start, bool is_folded) {
+  return std::ranges::any_of(is_folded ? place.folded : place.left,
+                             [&](uint16_t line) { return !is_start || line <= place.starts_at; });
 }
 
 void SiteFilter::walk_sites() {
@@ -102,10 +93,11 @@ void SiteFilter::walk_sites() {
     uint8_t flags = site.parent.valid() ? flags_[site.parent.index()] : (filters_.show_from ? 0 : kStarted);
     focus_[i] = (site.parent.valid() ? focus_[site.parent.index()] : 0) | place.focus;
     if (place.is_ignored) flags |= kIgnored;
+    if (place.has_python) flags |= kHasPython;
     const bool is_start = !(flags & kStarted);
     if (place.starts_at >= 0) flags |= kStarted;
-    if ((flags & kStarted) && is_shown(place, is_start)) flags |= kShown;
-    if ((flags & kShown) || place.keeps_stack) flags |= kKept;
+    if ((flags & kStarted) && is_shown(place, is_start, false)) flags |= kShown;
+    if ((flags & kStarted) && is_shown(place, is_start, true)) flags |= kShownFolded;
     flags_[i] = flags;
   }
 }
@@ -113,7 +105,8 @@ void SiteFilter::walk_sites() {
 bool SiteFilter::keeps(CallSiteId site) const {
   if (site.valid()) {
     const uint64_t wanted = first_ignore_ == 0 ? 0 : ~uint64_t{0} >> (64 - first_ignore_);
-    return focus_[site.index()] == wanted && !(flags_[site.index()] & kIgnored) && (flags_[site.index()] & kKept);
+    return focus_[site.index()] == wanted && !(flags_[site.index()] & kIgnored) &&
+           (flags_[site.index()] & (folds(site.index()) ? kShownFolded : kShown));
   }
   auto is_found = [](const Pattern& pattern) { return pattern.found_in(profile::kUnknownFrame); };
   return std::ranges::all_of(filters_.focus, is_found) && std::ranges::none_of(filters_.ignore, is_found) &&
@@ -122,21 +115,32 @@ bool SiteFilter::keeps(CallSiteId site) const {
 }
 
 // The location with the lines that are left; most keep all of them.
-LocationId SiteFilter::variant(LocationId id, bool is_start, profile::ProfileBuilder& into, profile::Transfer& transfer) {
+LocationId SiteFilter::variant(LocationId id, bool is_start, bool is_folded, profile::ProfileBuilder& into,
+                               profile::Transfer& transfer) {
   const Place& place = places_[id.index()];
-  const bool is_cut = is_start && place.starts_at + 1 < frames_of(profile_.locations[id.index()]);
-  if (!place.has_hidden && !is_cut) return transfer.location(id);
-  auto [it, is_new] = variants_.try_emplace({id.value, is_cut});
+  const auto& left = is_folded ? place.folded : place.left;
+  const uint16_t count = frames_of(profile_.locations[id.index()]);
+  const bool is_cut = is_start && place.starts_at + 1 < count;
+  if (left.size() == count && !is_cut) return transfer.location(id);
+  auto [it, is_new] = variants_.try_emplace({id.value, is_cut, is_folded});
   if (!is_new) return it->second;
   const LocationId whole = transfer.location(id);
   std::vector<profile::Line> lines;
-  for (uint16_t line : place.left)
+  for (uint16_t line : left)
     if (!is_cut || line <= place.starts_at) lines.push_back(into.profile().lines_of(whole)[line]);
   return it->second = into.add_location(Location(into.profile().locations[whole.index()]), lines);
 }
 
 void SiteFilter::place(const std::vector<bool>& used, profile::ProfileBuilder& into, profile::Transfer& transfer) {
-  std::vector<bool> needed = used;
+  std::vector<bool> whole = used, folded = used;
+  for (size_t i = 0; i < used.size(); ++i) (folds(i) ? whole : folded)[i] = false;
+  place_stacks(std::move(whole), false, into, transfer);
+  place_stacks(std::move(folded), true, into, transfer);
+}
+
+void SiteFilter::place_stacks(std::vector<bool> ends, bool is_folded, profile::ProfileBuilder& into,
+                              profile::Transfer& transfer) {
+  std::vector<bool> needed = ends;
   for (size_t i = needed.size(); i-- > 0;)
     if (needed[i] && profile_.sites[i].parent.valid()) needed[profile_.sites[i].parent.index()] = true;
   std::vector<CallSiteId> now(profile_.sites.size());
@@ -145,9 +149,9 @@ void SiteFilter::place(const std::vector<bool>& used, profile::ProfileBuilder& i
     const CallSite& site = profile_.sites[i];
     if (site.parent.valid()) now[i] = now[site.parent.index()];
     const bool is_start = filters_.show_from && !(site.parent.valid() && (flags_[site.parent.index()] & kStarted));
-    const bool is_left = (flags_[i] & kStarted) && is_shown(places_[site.location.index()], is_start);
-    if (is_left) now[i] = into.site(now[i], variant(site.location, is_start, into, transfer));
-    if (now[i].valid()) transfer.set(CallSiteId(i), now[i]);
+    const bool is_left = (flags_[i] & kStarted) && is_shown(places_[site.location.index()], is_start, is_folded);
+    if (is_left) now[i] = into.site(now[i], variant(site.location, is_start, is_folded, into, transfer));
+    if (ends[i]) transfer.set(CallSiteId(i), now[i]);
   }
 }
 

@@ -198,7 +198,7 @@ Result<profile::Profile> apply_filters(profile::Profile profile, const analyze::
 }
 
 void add_python(CLI::App& app, std::string& python) {
-  app.add_option("--python", python, "Python functions (python -X perf): among the interpreter's own, without them, or they alone; default mixed")
+  app.add_option("--python", python, "stacks with Python functions (python -X perf): mixed as they are (default), hide the interpreter's own C frames, only Python functions")
       ->check(CLI::IsMember({"mixed", "hide", "only"}));
 }
 

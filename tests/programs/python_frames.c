@@ -22,13 +22,13 @@ static const unsigned char kTrampoline[] = {0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 
 static Trampoline outer, inner;
 
 NOINLINE void library_work(void) { BURN(100000); AFTER_CALL(); }
-NOINLINE void eval_inner(void) { library_work(); library_work(); AFTER_CALL(); }
-NOINLINE void eval_outer(void) { BURN(100000); inner(eval_inner); AFTER_CALL(); }
+NOINLINE void _PyEval_EvalFrameDefault(void) { library_work(); library_work(); AFTER_CALL(); }
+NOINLINE void _PyEval_Vector(void) { BURN(100000); inner(_PyEval_EvalFrameDefault); AFTER_CALL(); }
 NOINLINE void startup_work(void) { BURN(100000); AFTER_CALL(); }
-NOINLINE void run_main(double deadline) {
+NOINLINE void Py_RunMain(double deadline) {
   while (now_seconds() < deadline) {
     startup_work();
-    outer(eval_outer);
+    outer(_PyEval_Vector);
   }
   AFTER_CALL();
 }
@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   inner = (Trampoline)(uintptr_t)(code + 256);
   fprintf(map, "%lx 40 py::outer:/srv/app.py\n%lx 40 py::A.inner:/srv/app.py\n", (unsigned long)code, (unsigned long)code + 256);
   fclose(map);
-  run_main(deadline_from(argc, argv));
+  Py_RunMain(deadline_from(argc, argv));
   unlink(path);
   return 0;
 }
