@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "collect/bpf/sampler_abi.h"
-#include "collect/bpf/sampler_bytes.h"
+#include "collect/bpf/object_bytes.h"
 #include "collect/perf/perf_options.h"
 
 namespace cprof::collect {

@@ -10,8 +10,8 @@
 
 #include "collect/bpf/bpf_messages.h"
 #include "collect/bpf/built_in_object.h"
-#include "collect/bpf/cpustat_bytes.h"
 #include "collect/bpf/map_pairs.h"
+#include "collect/bpf/object_bytes.h"
 
 namespace cprof::collect {
 

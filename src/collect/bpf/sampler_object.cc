@@ -12,7 +12,7 @@
 
 #include "collect/bpf/bpf_messages.h"
 #include "collect/bpf/built_in_object.h"
-#include "collect/bpf/sampler_bytes.h"
+#include "collect/bpf/object_bytes.h"
 
 namespace cprof::collect {
 namespace {

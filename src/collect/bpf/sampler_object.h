@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "collect/bpf/object_bytes.h"
 #include "collect/bpf/ring_reader.h"
-#include "collect/bpf/sampler_bytes.h"
 #include "collect/bpf/sampler_maps.h"
 
 struct bpf_object;
