@@ -165,11 +165,10 @@ bool Recording::drain_scopes(LiveThread& thread) {
     batch_.resize(count);
     for (uint64_t n = 0; n < count; n++) {
       const cprof_record& from = scopes.ring[(first + n) & scopes.mask];
-      batch_[n] = {__atomic_load_n(&from.start, __ATOMIC_RELAXED), __atomic_load_n(&from.end, __ATOMIC_RELAXED),
-                   __atomic_load_n(&from.word, __ATOMIC_RELAXED)};
+      batch_[n] = {__atomic_load_n(&from.start, __ATOMIC_ACQUIRE), __atomic_load_n(&from.end, __ATOMIC_ACQUIRE),
+                   __atomic_load_n(&from.word, __ATOMIC_ACQUIRE)};
     }
     // The writer may have gone round meanwhile: what it has reached, and the one that it may be writing, is not ours.
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
     const uint64_t now = __atomic_load_n(&scopes.head, __ATOMIC_RELAXED);
     const uint64_t valid_from = overwrites && now >= size ? now - size + 1 : 0;
     const uint64_t torn = valid_from > first ? std::min(valid_from - first, count) : 0;
