@@ -1,7 +1,7 @@
 // Any bytes as a jitdump that grows: what it finds lies where it says.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 
 #include "symbolize/jitdump.h"
 
@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   cprof::symbolize::JitDump dump([&](uint64_t offset, std::span<std::byte> into) -> size_t {
     if (offset >= size) return 0;
     const size_t count = std::min<size_t>(into.size(), size - offset);
-    memcpy(into.data(), data + offset, count);
+    std::ranges::copy(std::as_bytes(std::span(data + offset, count)), into.begin());
     return count;
   });
   (void)dump.read_until(size / 2);
