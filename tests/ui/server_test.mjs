@@ -47,7 +47,7 @@ await check("every tab from the server in light, dark and narrow: no error, no s
 
 await check("several files by scope: each its own numbers, one against the other", async () => {
   const view = await View.of([ordinary, other]), { page, problems, close } = await open(view.address);
-  assert.deepEqual(await page.$$eval("[aria-label=File] option", (l) => l.map((o) => o.textContent)), ["served.folded", "other.folded"]);
+  assert.deepEqual(await page.$$eval("[aria-label=File] option", (l) => l.map((o) => o.textContent)), ["served.folded", "other.folded", "open…"]);
   await page.click("#tab-table");
   const lex = async () => (await tableRows(page)).find((r) => r[0] === "lex")[1];
   assert.equal(await lex(), "600");

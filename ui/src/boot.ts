@@ -77,7 +77,7 @@ async function addFromServer({ path, name, body, isBase }: Wanted): Promise<void
     state.problem.value = null;
   } catch (error) {
     const isGone = error instanceof TypeError;  // no answer at all
-    if (!signal.aborted) state.problem.value = { title: `${name} cannot be opened`, text: isGone ? S.gone : error instanceof Error ? error.message : String(error) };
+    if (!signal.aborted) state.problem.value = { title: `${name} cannot be opened`, text: isGone ? S.noAnswer : error instanceof Error ? error.message : String(error) };
   }
   state.loading.value = null;
 }

@@ -13,6 +13,7 @@ export const S = {
   allThreads: "All threads",
   noSource: "Without the source text: cprof view FILE shows it, and cprof convert --with-source puts it into a page.",
   gone: "cprof is not running any more: what is loaded still works, source, instructions and SQL do not.",
+  noAnswer: "cprof did not answer.",
   trying: "Asking…",
   stillGone: "No answer.",
   anotherServer: "Another cprof answers there: open the address that it printed.",

@@ -22,7 +22,7 @@ function useServed<T>(path: string | null): T | Refusal | null {
   useEffect(() => {
     if (!path) return;
     let alive = true;
-    ask(path).then(async (a) => (a.ok ? ((await a.json()) as T | Refusal) : { note: await a.text() })).catch(() => ({ note: S.gone }))
+    ask(path).then(async (a) => (a.ok ? ((await a.json()) as T | Refusal) : { note: await a.text() })).catch(() => ({ note: S.noAnswer }))
       .then((value) => { if (alive) setAnswer({ path, value }); });
     return () => { alive = false; };
   }, [path, returned.value]);

@@ -33,7 +33,7 @@ function useQuery(scope: Scope) {
       const reply = await ask("api/sql", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ f: scope, sql }), signal: mine.signal });
       if (reply.ok) setAnswer((await reply.json()) as Answer); else setError(await reply.text());
     } catch (e) {
-      if (control.current === mine) setError(mine.signal.aborted ? "Cancelled: cprof stopped the query." : S.gone);
+      if (control.current === mine) setError(mine.signal.aborted ? "Cancelled: cprof stopped the query." : S.noAnswer);
     }
     if (control.current === mine) setBusy(false);
   };

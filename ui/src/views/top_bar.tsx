@@ -43,13 +43,13 @@ function Files() {
     <>
       <select class={list.length < 2 ? "roomy" : ""} aria-label="File" value={String(state.file.value)} onChange={(e) => chosen(e.currentTarget, String(state.file.value), (at) => state.showFile(Number(at)), false)}>
         {list.map((p, i) => <option value={String(i)} title={p.name}>{state.fileNames.value[i]}</option>)}
-        {canOpen && <option value={ANOTHER}>open another…</option>}
+        {canOpen && <option value={ANOTHER}>open…</option>}
       </select>
       <select class={list.length < 2 ? "roomy" : ""} aria-label="Compare with" value={state.base.value === null ? "" : String(state.base.value)}
         onChange={(e) => chosen(e.currentTarget, state.base.value === null ? "" : String(state.base.value), (at) => { state.base.value = at === "" ? null : Number(at); }, true)}>
         <option value="">Diff with…</option>
         {others.map(({ p, i }) => <option value={String(i)} title={p.name}>against {state.fileNames.value[i]}</option>)}
-        {canOpen && <option value={ANOTHER}>against another file…</option>}
+        {canOpen && <option value={ANOTHER}>another file…</option>}
       </select>
       {state.baseProfile.value && (
         <button aria-pressed={state.isNormalised.value} title="Scale the base to the same total" onClick={() => { state.normalise.value = !state.isNormalised.value; }}>Normalise</button>
