@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <charconv>
 #include <csignal>
 
+#include "base/own_folder.h"
 #include "cli/line_editor.h"
 #include "cli/text_layout.h"
 #include "cli/verb.h"
@@ -42,23 +42,9 @@ class InterruptScope {
   struct sigaction before_ = {};
 };
 
-// $XDG_STATE_HOME/cprof/sql_history; "" where that cannot be.
 std::string history_path() {
-  const char* state = getenv("XDG_STATE_HOME");
-  const char* home = getenv("HOME");
-  std::string folder;
-  if (state && *state == '/')
-    folder = state;
-  else if (home && *home == '/')
-    folder = std::string(home) + "/.local/state";
-  else
-    return "";
-  for (size_t slash = folder.find('/', 1); slash != std::string::npos; slash = folder.find('/', slash + 1))
-    mkdir(folder.substr(0, slash).c_str(), 0700);
-  mkdir(folder.c_str(), 0700);
-  folder += "/cprof";
-  mkdir(folder.c_str(), 0700);
-  return access(folder.c_str(), W_OK) == 0 ? folder + "/sql_history" : "";
+  const std::string folder = state_folder();
+  return folder.empty() ? "" : folder + "/sql_history";
 }
 
 constexpr std::string_view kShellHelp =

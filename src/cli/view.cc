@@ -23,6 +23,7 @@ struct ViewArguments {
   std::string input_format;
   uint16_t port = 0;
   bool no_browser = false;
+  bool no_recent = false;
   SourceArguments source;
   NamingArguments naming;
 };
@@ -70,6 +71,7 @@ Result<void> view(const ViewArguments& a) {
   TRY(a.naming.apply_to(options.load));
   options.source_roots = a.source.folders();
   options.nonce = serve::Gate::new_token();
+  if (!a.no_recent) options.recent = serve::RecentFiles::default_list();
 
   std::unique_ptr<serve::App> app;
   serve::ServerOptions server_options;
@@ -103,6 +105,7 @@ int view_main(std::vector<std::string> arguments) {
   app.add_option("--input-format", a.input_format, "input format by name, over what its bytes say");
   app.add_option("--port", a.port, "port on loopback; 0: any free one")->capture_default_str();
   app.add_flag("--no-browser", a.no_browser, "only print the address");
+  app.add_flag("--no-recent", a.no_recent, "neither remember these files for the page's list of recent files nor show it");
   a.source.add_to(app);
   a.naming.add_to(app);
   a.naming.add_elsewhere_to(app);

@@ -80,7 +80,13 @@ struct App::Call {
 
 Result<void> App::open(const std::string& path, const std::string& name) {
   TRY(open_as(path, name, options_.load));
+  remember(path);
   return {};
+}
+
+void App::remember(const std::string& path) {
+  const std::lock_guard lock(recent_lock_);
+  recent_.add(path);
 }
 
 Result<size_t> App::open_as(const std::string& path, const std::string& name, const load::Options& options) {
@@ -136,6 +142,7 @@ App::Route App::route_of(std::string_view method, std::string_view path) {
       {"POST", "/api/open", &App::upload},  {"POST", "/api/sample", &App::sample},  {"GET", "/api/export", &App::run_export},
       {"POST", "/api/sql", &App::sql},      {"GET", "/api/tables", &App::tables},   {"GET", "/api/source", &App::source},
       {"GET", "/api/disasm", &App::instructions},
+      {"GET", "/api/recent", &App::recent}, {"POST", "/api/recent", &App::open_recent}, {"POST", "/api/forget", &App::forget_recent},
   };
   for (const auto& row : kRoutes)
     if (row.method == method && row.path == path) return row.route;
@@ -205,6 +212,36 @@ Answer App::upload(const Call& call) {
     return failed(422, text + "\n");
   }
   return json_answer({{"index", *opened}});
+}
+
+Answer App::recent(const Call&) {
+  const std::lock_guard lock(recent_lock_);
+  json list = json::array();
+  for (const RecentFiles::Entry& entry : recent_.entries())
+    list.push_back({{"path", entry.path}, {"bytes", entry.bytes}, {"changed", entry.changed_s}});
+  return json_answer(list);
+}
+
+// Of the list alone: no page can name a file that this user has not shown before.
+Answer App::open_recent(const Call& call) {
+  const std::string path(call.target.parameter("path"));
+  {
+    const std::lock_guard lock(recent_lock_);
+    const auto known = recent_.entries();
+    if (std::ranges::find(known, path, &RecentFiles::Entry::path) == known.end()) return failed(404, "not a file that was open before\n");
+  }
+  load::Options options = options_.load;
+  options.format_name.clear();  // that was said of the files at the start
+  const auto opened = open_as(path, path, options);
+  if (!opened) return failed(422, opened.error().message + "\n");
+  remember(path);
+  return json_answer({{"index", *opened}});
+}
+
+Answer App::forget_recent(const Call&) {
+  const std::lock_guard lock(recent_lock_);
+  const auto done = recent_.forget();
+  return done ? json_answer(json::array()) : failed(500, done.error().message + "\n");
 }
 
 Answer App::sample(const Call&) {

@@ -13,6 +13,7 @@
 #include "profile/profile.h"
 #include "serve/gate.h"
 #include "serve/http.h"
+#include "serve/recent_files.h"
 #include "source/source_files.h"
 #include "store/query_session.h"
 
@@ -21,14 +22,16 @@ namespace cprof::serve {
 struct AppOptions {
   load::Options load;
   std::vector<std::string> source_roots;
-  std::string nonce;  // of the page's script
+  std::string nonce;   // of the page's script
+  std::string recent;  // the list of files that were shown before; "": none is kept
 };
 
 class App {
  public:
-  App(Gate gate, AppOptions options) : gate_(std::move(gate)), options_(std::move(options)), sources_(options_.source_roots) {}
+  App(Gate gate, AppOptions options)
+      : gate_(std::move(gate)), options_(std::move(options)), sources_(options_.source_roots), recent_(options_.recent) {}
 
-  // Reads the file; the page shows it under this name.
+  // Reads the file, which the page shows under this name, and remembers it.
   Result<void> open(const std::string& path, const std::string& name);
 
   // Whether a request is refused before its body is read.
@@ -59,6 +62,7 @@ class App {
 
   Result<size_t> open_as(const std::string& path, const std::string& name, const load::Options& options);
   Result<size_t> add(profile::Profile profile, const std::string& name);
+  void remember(const std::string& path);
   static Route route_of(std::string_view method, std::string_view path);
   std::shared_ptr<Opened> file_of(const Target& target);
   std::shared_ptr<Opened> file_at(uint64_t number);
@@ -69,6 +73,9 @@ class App {
   Answer files(const Call&);
   Answer profile(const Call&);
   Answer upload(const Call&);
+  Answer recent(const Call&);
+  Answer open_recent(const Call&);
+  Answer forget_recent(const Call&);
   Answer sample(const Call&);
   Answer run_export(const Call&);
   Answer sql(const Call&);
@@ -80,6 +87,8 @@ class App {
   AppOptions options_;
   std::mutex code_lock_;  // of what reads sources and binaries
   source::SourceFiles sources_;
+  std::mutex recent_lock_;
+  RecentFiles recent_;
   std::mutex load_lock_;  // one file is read at a time
   std::mutex files_lock_;
   Files opened_;

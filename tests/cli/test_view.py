@@ -1,6 +1,7 @@
 """cprof view: the server's answers over real sockets, and what it refuses."""
 # verifies: D6
 # covers: convert --with-source --source-path
+# covers: view --no-recent
 import base64
 import gzip
 import http.client
@@ -230,6 +231,60 @@ class SourceInAPage(unittest.TestCase):
             Path(folder, "in.folded").write_text("a;b 1\n")
             done = subprocess.run([CPROF, "convert", "--with-source", str(Path(folder, "in.folded")), "-o", str(Path(folder, "x.pb.gz"))], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+
+
+class RecentFilesTest(unittest.TestCase):
+    """What the page offers before a file is open, and what is kept for it."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.state = Path(self.folder.name, "state")
+        os.environ["XDG_STATE_HOME"], before = str(self.state), os.environ.get("XDG_STATE_HOME")
+        self.addCleanup(lambda: os.environ.update(XDG_STATE_HOME=before) if before else os.environ.pop("XDG_STATE_HOME"))
+
+    def view(self, *arguments):
+        view = View(self.folder.name, *arguments)
+        self.addCleanup(view.process.stdout.close)
+        self.addCleanup(view.close)
+        return view
+
+    def recent(self, view):
+        status, data, _ = view.ask("api/recent")
+        self.assertEqual(status, 200)
+        return [entry["path"] for entry in json.loads(data)]
+
+    def test_files_are_remembered_opened_again_and_forgotten(self):
+        first = self.view()
+        Path(self.folder.name, "other.folded").write_text("x;y 7\n")
+        self.assertEqual(self.recent(first), [str(first.file)])
+        second = self.view(str(Path(self.folder.name, "other.folded")))
+        self.assertEqual(self.recent(second), [str(second.file), str(Path(self.folder.name, "other.folded"))])
+        status, data, _ = second.ask("api/recent?path=" + self.recent(second)[1], "POST", b"")
+        self.assertEqual(status, 200, data)
+        self.assertEqual(second.ask(f"api/export?f={json.loads(data)['index']}&format=folded")[1], b"x;y 7\n")
+        self.assertEqual(self.recent(second)[0], str(Path(self.folder.name, "other.folded")), "what was opened last is first")
+        self.assertEqual(second.ask("api/forget", "POST", b"")[0], 200)
+        self.assertEqual((self.recent(first), list(self.state.rglob("recent*"))), ([], []))
+
+    def test_only_what_was_open_before_is_opened_by_its_path(self):
+        view = self.view()
+        Path(self.folder.name, "secret.folded").write_text("x 1\n")
+        for path in ("/etc/passwd", str(Path(self.folder.name, "secret.folded")), "app.folded", ""):
+            self.assertEqual(view.ask(f"api/recent?path={path}", "POST", b"")[0], 404, path)
+        for path in (f"api/recent?path={view.file}", "api/forget"):
+            self.assertEqual(view.ask(path, "POST", b"", {"Origin": "http://evil.example"})[0], 403)
+
+    def test_uploads_are_not_kept_and_no_recent_keeps_and_tells_nothing(self):
+        view = self.view()
+        view.ask("api/open?name=dropped.folded", "POST", b"x 1\n")
+        self.assertEqual(self.recent(view), [str(view.file)])
+        view.ask("api/forget", "POST", b"")
+        self.view()
+        before = (self.state / "cprof" / "recent_files").read_bytes()
+        private = self.view("--no-recent")
+        self.assertEqual(self.recent(private), [])
+        self.assertEqual((self.state / "cprof" / "recent_files").read_bytes(), before)
 
 
 class EndTest(unittest.TestCase):

@@ -88,7 +88,8 @@ export class View {
   static async of(files, options = []) {
     const view = new View();
     View.all.push(view);
-    view.process = spawn(cprof, ["view", "--no-browser", ...options, ...files], { stdio: ["ignore", "pipe", "inherit"] });
+    const env = { ...process.env, XDG_STATE_HOME: join(out, "state") };  // its list of recent files is not the user's
+    view.process = spawn(cprof, ["view", "--no-browser", ...options, ...files], { stdio: ["ignore", "pipe", "inherit"], env });
     view.exited = new Promise((resolve) => view.process.once("exit", resolve));
     view.address = await new Promise((resolve, reject) => {
       view.process.stdout.once("data", (data) => resolve(String(data).trim()));
@@ -112,18 +113,24 @@ function varint(value) {
 }
 const field = (number, value) => (typeof value === "object" ? [...varint(number * 8 + 2), ...varint(value.length), ...value] : [...varint(number * 8), ...varint(value)]);
 
-// types: [name, unit]; samples: [[names, leaf first], [values]].
-export function pprof(types, samples) {
-  const strings = [""], ids = new Map([["", 0]]), bytes = [], functions = new Map();
+// types: [name, unit]; samples: [[frames, leaf first], [values]]. A frame: a name, or [[name, line], ...] of what was inlined there,
+// innermost first.
+export function pprof(types, samples, hasFiles = false) {
+  const strings = [""], ids = new Map([["", 0]]), bytes = [], functions = new Map(), locations = new Map();
   const text = (t) => { if (!ids.has(t)) { ids.set(t, strings.length); strings.push(t); } return ids.get(t); };
   for (const [name, unit] of types) bytes.push(...field(1, [...field(1, text(name)), ...field(2, text(unit))]));
   for (const [stack, values] of samples) {
-    const locations = stack.map((name) => { if (!functions.has(name)) functions.set(name, functions.size + 1); return functions.get(name); });
-    bytes.push(...field(2, [...locations.flatMap((id) => field(1, id)), ...values.flatMap((v) => field(2, v))]));
+    const places = stack.map((frame) => {
+      const key = JSON.stringify(frame);
+      if (!locations.has(key)) locations.set(key, { id: locations.size + 1, lines: typeof frame === "string" ? [[frame, 0]] : frame });
+      return locations.get(key).id;
+    });
+    bytes.push(...field(2, [...places.flatMap((id) => field(1, id)), ...values.flatMap((v) => field(2, v))]));
   }
-  for (const [name, id] of functions) {
-    bytes.push(...field(4, [...field(1, id), ...field(4, field(1, id))]), ...field(5, [...field(1, id), ...field(2, text(name))]));
-  }
+  const function_of = (name) => { if (!functions.has(name)) functions.set(name, functions.size + 1); return functions.get(name); };
+  for (const { id, lines } of locations.values())
+    bytes.push(...field(4, [...field(1, id), ...lines.flatMap(([name, line]) => field(4, [...field(1, function_of(name)), ...field(2, line)]))]));
+  for (const [name, id] of functions) bytes.push(...field(5, [...field(1, id), ...field(2, text(name)), ...(hasFiles ? field(4, text("app.cc")) : [])]));
   for (const s of strings) bytes.push(...field(6, [...new TextEncoder().encode(s)]));
   return gzipSync(Uint8Array.from(bytes));
 }

@@ -274,6 +274,69 @@ await check("the ratio of two counts of one run: cycles for each instruction", a
   await close();
 });
 
+await check("code that was inlined opens below its line, and leads to its own source", async () => {
+  const line = (n, ...inner) => [...inner, ["work", n]];
+  const url = makePage("inlined", "pb.gz", pprof([["cpu", "count"]], [
+    [[line(7, ["deep", 30], ["push", 20]), "main"], [50]], [[line(7, ["push", 21]), "main"], [20]], [[line(7, ["size", 5]), "main"], [10]], [[line(9), "main"], [20]],
+  ], true)), { page, problems, close } = await open(url);
+  await page.click("#tab-source");
+  await page.click("nav[aria-label=Functions] button:has-text('work')");
+  const rows = () => page.$$eval(".code tbody tr", (list) => list.map((r) => [r.cells[0].textContent, r.cells[2].textContent, r.cells[5].textContent]));
+  assert.deepEqual((await rows()).map((r) => r.slice(0, 2)), [["", "80"], ["20", "20"]]);
+  await page.click("[aria-label='Code inlined into line 7']");
+  assert.deepEqual(await rows(), [["", "80", ""], ["20", "70", "↳ push app.cc"], ["50", "50", "↳ deep app.cc"], ["10", "10", "↳ size app.cc"], ["20", "20", ""]]);
+  assert.deepEqual(await axe(page), []);
+  await page.screenshot({ path: join(out, "inlined.png") });
+  await page.click("[aria-label='Code inlined into line 7']");
+  assert.equal((await rows()).length, 2);
+  await page.click("button:has-text('Inlined code')");
+  await page.click(".code button.link:has-text('push')");
+  await page.waitForFunction(() => document.querySelector(".code strong")?.textContent === "push");
+  assert.deepEqual((await rows()).map((r) => r.slice(0, 2)), [["", "50"], ["20", "20"]]);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+await check("a page that the browser saved as it was shows the same again; one of a server says that it holds no profile", async () => {
+  const { page, close } = await open(makePage("saved", "folded", "app;main 3\napp;wait 4\n")), path = join(out, "saved-again.html");
+  await page.click("#tab-table");
+  writeFileSync(path, await page.content());
+  await close();
+  const again = await open(pathToFileURL(path).href);
+  await again.page.waitForSelector("canvas");
+  assert.equal(await again.page.locator("header").count(), 1);
+  await again.page.click("#tab-table");
+  assert.deepEqual((await tableRows(again.page)).map((r) => r.slice(0, 2)).sort(), [["app", "0"], ["main", "3"], ["wait", "4"]]);
+  assert.deepEqual(again.problems, []);
+  await again.close();
+  writeFileSync(path, readFileSync(join(import.meta.dirname, "../../src/page/page.html")));
+  const empty = await open(pathToFileURL(path).href);
+  assert.match(await empty.page.textContent(".empty"), /holds no profile/);
+  assert.deepEqual(empty.problems, []);
+  await empty.close();
+});
+
+await check("links that were cut or edited show what is understood of them", async () => {
+  const { page, problems, close } = await open(ordinary), list = (...items) => encodeURIComponent(JSON.stringify(items).slice(1, -1));
+  for (const hash of [`z=${list(1, null, "app")}`, `f=${list(["evil", "x"], ["focus", 5], "x", ["focus"], ["hide", "("])}`, `l=${list([1, 2], {})}`, "th=x,99,-1", "t=9-1", "d=7", "i=-3", "v=none&dir=sideways", "m=none&m2=none", "%E0%A4%A", "z=%5B%22"]) {
+    await page.evaluate((text) => { location.hash = text; }, hash);
+    for (const tab of TABS) await page.click(`#tab-${tab}`);
+    assert.ok(await page.$("nav[aria-label='Views and filters']"), hash);
+    assert.deepEqual(problems, [], hash);
+  }
+  await close();
+});
+
+await check("names that every object has already", async () => {
+  const names = ["constructor", "__proto__", "toString", "hasOwnProperty"];
+  const { page, problems, close } = await open(makePage("objects", "pb.gz", pprof([["constructor", "__proto__"], ["toString", "count"]], names.map((n) => [[n, "main"], [3, 4]]))));
+  for (const tab of TABS) await page.click(`#tab-${tab}`);
+  await page.click("#tab-table");
+  assert.deepEqual((await tableRows(page)).map((r) => r[0]).sort(), [...names, "main"].sort());
+  assert.deepEqual(problems, []);
+  await close();
+});
+
 await check("source text travels in the file when it is asked for", async () => {
   const source = join(out, "hot.c");
   writeFileSync(source, Array.from({ length: 40 }, (_, i) => `line number ${i + 1} < & "`).join("\n"));

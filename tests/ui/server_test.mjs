@@ -2,7 +2,7 @@
 // the sample, and a server that went away. Usage: node server_test.mjs CPROF OUTPUT_DIR
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { axe, check, cprof, finish, LOOKS, open, out, pprof, ready, tableRows, TABS, View } from "./lib.mjs";
 
@@ -47,7 +47,7 @@ await check("every tab from the server in light, dark and narrow: no error, no s
 
 await check("several files by scope: each its own numbers, one against the other", async () => {
   const view = await View.of([ordinary, other]), { page, problems, close } = await open(view.address);
-  assert.deepEqual(await page.$$eval("[aria-label=File] option", (l) => l.map((o) => o.textContent)), ["served.folded", "other.folded"]);
+  assert.deepEqual(await page.$$eval("[aria-label=File] option", (l) => l.map((o) => o.textContent)), ["served.folded", "other.folded", "open…"]);
   await page.click("#tab-table");
   const lex = async () => (await tableRows(page)).find((r) => r[0] === "lex")[1];
   assert.equal(await lex(), "600");
@@ -58,6 +58,53 @@ await check("several files by scope: each its own numbers, one against the other
   await page.reload();
   await ready(page);
   assert.equal(await page.inputValue("[aria-label=File]"), "1", "the address holds it");
+  assert.deepEqual(problems, []);
+  await close();
+  await view.stop();
+});
+
+await check("recent files: what was shown before, opened by a click, forgotten when asked", async () => {
+  rmSync(join(out, "state"), { recursive: true, force: true });
+  await (await View.of([other])).stop();
+  const before = await View.of([ordinary]);
+  await before.stop();
+  const view = await View.of([]), { page, problems, close } = await open(view.address);
+  await page.waitForSelector(".recent li");
+  assert.deepEqual(await page.$$eval(".recent strong", (list) => list.map((s) => s.textContent)), ["served.folded", "other.folded"]);
+  assert.deepEqual(await axe(page), []);
+  await page.screenshot({ path: join(out, "served-recent.png") });
+  await page.click(".recent button:has-text('other.folded')");
+  await page.waitForSelector("canvas");
+  await page.click("#tab-table");
+  assert.equal((await tableRows(page)).find((r) => r[0] === "cache")[1], "90");
+  assert.deepEqual(problems, []);
+  await close();
+  const empty = await View.of([]), again = await open(empty.address);
+  await again.page.waitForSelector(".recent li");
+  assert.equal(await again.page.textContent(".recent strong"), "other.folded", "the last is first");
+  await again.page.click("button:has-text('Forget')");
+  await again.page.waitForFunction(() => !document.querySelector(".recent"));
+  await again.page.reload();
+  await ready(again.page);
+  assert.equal(await again.page.$(".recent"), null);
+  await again.close();
+  await empty.stop();
+  await view.stop();
+});
+
+await check("another file is chosen as the base of a diff, or to be shown", async () => {
+  const view = await View.of([ordinary]), { page, problems, close } = await open(view.address);
+  const choose = async (select, path) => {
+    const [chooser] = await Promise.all([page.waitForEvent("filechooser"), page.selectOption(`[aria-label='${select}']`, "another")]);
+    await chooser.setFiles(path);
+  };
+  await choose("Compare with", other);
+  await page.waitForFunction(() => document.querySelector("[aria-label='Compare with'] option:checked").textContent === "against other.folded");
+  assert.equal(await shownFile(page), "served.folded", "what is shown stays");
+  assert.match(await page.textContent(".legend"), /less than base/);
+  await choose("File", other);
+  await page.waitForFunction(() => document.querySelectorAll("[aria-label=File] option").length === 4);
+  assert.equal(await page.inputValue("[aria-label=File]"), "2");
   assert.deepEqual(problems, []);
   await close();
   await view.stop();
@@ -225,8 +272,28 @@ await check("a server that went away: what is loaded still works, what needs it 
   await page.click("#tab-sql");
   await page.fill("textarea.sql", "SELECT 1");
   await page.keyboard.press("Control+Enter");
-  await page.waitForFunction(() => /not running any more/.test(document.querySelector("[role=alert]")?.textContent ?? ""));
+  await page.waitForFunction(() => /not running any more/.test(document.querySelector(".banner [role=alert]")?.textContent ?? ""));
+  assert.deepEqual(await axe(page), []);
+  await page.click("button:has-text('Retry')");
+  await page.waitForFunction(() => /No answer/.test(document.querySelector(".banner").textContent));
+  await page.screenshot({ path: join(out, "served-gone.png") });
   await close();
+});
+
+await check("a server that could not be reached for a while: Retry brings back what needs it", async () => {
+  const view = await View.of([ordinary]), { page, close } = await open(view.address);
+  await page.route("**/api/*", (route) => route.abort());
+  await page.click("#tab-sql");
+  await page.waitForSelector(".banner");
+  await page.unroute("**/api/*");
+  await page.route("**/api/files", (route) => route.fulfill({ status: 404, body: "not found" }), { times: 1 });
+  await page.click("button:has-text('Retry')");
+  await page.waitForFunction(() => /Another cprof/.test(document.querySelector(".banner").textContent));
+  await page.click("button:has-text('Retry')");
+  await page.waitForSelector("nav[aria-label=Tables] summary");
+  assert.equal(await page.$(".banner"), null);
+  await close();
+  await view.stop();
 });
 
 await finish();

@@ -2,6 +2,7 @@
 import { BadPayload, Payload, unpack } from "./model/payload";
 import { Profile } from "./model/profile";
 import { formatValue } from "./model/units";
+import { ask } from "./server";
 import * as state from "./state";
 import { S } from "./strings";
 
@@ -25,10 +26,9 @@ export async function boot(): Promise<void> {
       for (const script of embedded) {
         state.loading.value = { name: script.dataset.name ?? "", phase: "Unpacking", bytes: script.textContent!.length };
         list.push(await decode(fromBase64(script.textContent!.trim()), script.dataset.name ?? "profile"));
-        script.textContent = "";
       }
       state.profiles.value = list;
-    } else {
+    } else if (location.protocol.startsWith("http")) {
       state.hasServer.value = true;
       await loadFromServer();
     }
@@ -44,7 +44,7 @@ const MOST_BYTES = 2 * 1024 ** 3;  // ServerOptions::max_upload_bytes
 interface ServedFile { name: string; error?: string }
 
 async function loadFromServer(): Promise<void> {
-  const answer = await fetch("api/files");
+  const answer = await ask("api/files");
   if (!answer.ok) throw new Error(`the server says ${answer.status}`);
   const files = (await answer.json()) as ServedFile[];
   const list: Profile[] = [];
@@ -56,38 +56,52 @@ async function loadFromServer(): Promise<void> {
 }
 
 async function fetchProfile(index: number, name: string, signal?: AbortSignal): Promise<Profile> {
-  const answer = await fetch(`api/profile?f=${index}`, { signal });
+  const answer = await ask(`api/profile?f=${index}`, { signal });
   if (!answer.ok) throw new Error(`${name}: ${await answer.text()}`);
   return decode(new Uint8Array(await answer.arrayBuffer()), name, index);
 }
 
-async function addFromServer(path: string, name: string, body?: File): Promise<void> {
+interface Wanted { path: string; name: string; body?: File; isBase?: boolean }
+
+async function addFromServer({ path, name, body, isBase }: Wanted): Promise<void> {
   const control = new AbortController(), signal = control.signal, show = (phase: string) => { state.loading.value = { name, phase, bytes: body?.size ?? 0, cancel: () => control.abort() }; };
   try {
     if (body && body.size > MOST_BYTES) throw new Error(`It has ${formatValue(body.size, "bytes")}, more than the ${formatValue(MOST_BYTES, "bytes")} that a page may send. From the disk it is read by: cprof view ${name}`);
     show("Reading");
-    const answer = await fetch(path, { method: "POST", body, signal });
+    const answer = await ask(path, { method: "POST", body, signal });
     if (!answer.ok) throw new Error(await answer.text());
     const { index } = (await answer.json()) as { index: number };
     show("Building");
     state.profiles.value = [...state.profiles.value, await fetchProfile(index, name, signal)];
-    state.showFile(state.profiles.value.length - 1);
+    if (isBase) state.base.value = state.profiles.value.length - 1; else state.showFile(state.profiles.value.length - 1);
     state.problem.value = null;
   } catch (error) {
     const isGone = error instanceof TypeError;  // no answer at all
-    if (!signal.aborted) state.problem.value = { title: `${name} cannot be opened`, text: isGone ? S.gone : error instanceof Error ? error.message : String(error) };
+    if (!signal.aborted) state.problem.value = { title: `${name} cannot be opened`, text: isGone ? S.noAnswer : error instanceof Error ? error.message : String(error) };
   }
   state.loading.value = null;
 }
 
 // A dropped or chosen file is read by cprof, which knows every format; one after the other, so that they keep their order.
 let opening = Promise.resolve();
-export function openFile(dropped: File): Promise<void> {
+const open = (wanted: Wanted) => (opening = opening.then(() => addFromServer(wanted)));
+
+export function openFile(dropped: File, isBase = false): Promise<void> {
   if (!state.hasServer.value) {
     state.problem.value = { title: "This page is one profile", text: `Another one is opened by: cprof view ${dropped.name}` };
     return Promise.resolve();
   }
-  return (opening = opening.then(() => addFromServer(`api/open?name=${encodeURIComponent(dropped.name)}`, dropped.name, dropped)));
+  return open({ path: `api/open?name=${encodeURIComponent(dropped.name)}`, name: dropped.name, body: dropped, isBase });
 }
 
-export function openSample(): Promise<void> { return (opening = opening.then(() => addFromServer("api/sample", "sample"))); }
+export const openSample = () => open({ path: "api/sample", name: "sample" });
+export const openRecent = (path: string) => open({ path: `api/recent?path=${encodeURIComponent(path)}`, name: path });
+
+// Asks for files as the browser does; onto what is shown, or beside it as its base.
+export function chooseFile(isBase: boolean) {
+  const input = document.createElement("input");
+  input.type = "file";
+  input.multiple = !isBase;
+  input.onchange = () => { for (const f of input.files ?? []) void openFile(f, isBase); };
+  input.click();
+}

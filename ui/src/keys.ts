@@ -78,7 +78,10 @@ const KEYS: Record<string, () => void> = {
   "?": () => (document.getElementById("help") as HTMLDialogElement).showModal(),
 };
 
+const isDrawerOver = () => state.drawerOpen.value && innerWidth <= 720;  // style.css: it covers the view
+
 function back() {
+  if (isDrawerOver()) { state.drawerOpen.value = false; return; }
   if (state.query.value) state.query.value = "";
   else if (state.selectedPath.value.length && state.zoomPath.value.length === 0) state.selectedPath.value = [];
   else state.zoomPath.value = [];

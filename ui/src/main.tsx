@@ -5,5 +5,7 @@ import { App } from "./views/app";
 import "./style.css";
 
 followTheme();
-render(<App />, document.getElementById("app")!);
+const root = document.getElementById("app")!;
+root.replaceChildren();  // a page that the browser saved holds what it showed
+render(<App />, root);
 void boot().then(followUrl);

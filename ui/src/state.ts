@@ -2,13 +2,12 @@
 // the Back button bring the same picture. Only the theme is kept elsewhere.
 import { computed, effect, signal } from "@preact/signals";
 import type { Label, Profile } from "./model/profile";
-import type { Filter, FilterKind } from "./ops/filters";
 import { compareDown, scaledBase, scaleOf, type Noise } from "./ops/compare";
 import { foldDown, functionTable, invert, kept, sandwich, search as searchTree, type FuncRow } from "./ops/fold";
 import type { Order, ViewTree } from "./ops/view_tree";
 import { valueOf, weigh } from "./ops/weigh";
 import type { Scheme } from "./draw/colors";
-import { isCutMark, toRegExp } from "./ops/filters";
+import { FILTER_KINDS, isCutMark, toRegExp, type Filter, type FilterKind } from "./ops/filters";
 
 export type Tab = "flame" | "table" | "timeline" | "source" | "sql";
 export const TABS: Tab[] = ["flame", "table", "timeline", "source", "sql"];
@@ -223,7 +222,7 @@ export function showSandwich(name: string) {
 
 const FIELDS: [string, () => string, (text: string) => void][] = [
   ["v", () => (tab.value === "flame" ? "" : tab.value), (t) => { tab.value = TABS.includes(t as Tab) ? (t as Tab) : "flame"; }],
-  ["i", () => (file.value ? String(file.value) : ""), (t) => { file.value = Math.min(Number(t) || 0, Math.max(0, profiles.value.length - 1)); }],
+  ["i", () => (file.value ? String(file.value) : ""), (t) => { file.value = Math.max(0, Math.min(Math.trunc(Number(t)) || 0, profiles.value.length - 1)); }],
   ["d", () => (base.value === null ? "" : String(base.value)), (t) => { base.value = t === "" ? null : Number(t); }],
   ["w", () => (byBase.value ? "base" : ""), (t) => { byBase.value = t === "base"; }],
   ["m", () => metricName.value ?? "", (t) => { metricName.value = t || null; }],
@@ -231,13 +230,13 @@ const FIELDS: [string, () => string, (text: string) => void][] = [
   ["dir", () => (direction.value === "down" ? "" : direction.value), (t) => { direction.value = t === "up" || t === "sandwich" ? t : "down"; }],
   ["s", () => sandwichName.value ?? "", (t) => { sandwichName.value = t || null; }],
   ["ord", () => (order.value === "heavy" ? "" : order.value), (t) => { order.value = t === "name" || t === "time" ? t : "heavy"; }],
-  ["z", () => JSON.stringify(zoomPath.value).slice(1, -1), (t) => { zoomPath.value = parsedList(t); }],
+  ["z", () => JSON.stringify(zoomPath.value).slice(1, -1), (t) => { zoomPath.value = parsedList(t).filter((name) => typeof name === "string"); }],
   ["q", () => query.value, (t) => { query.value = t; }],
   ["f", () => JSON.stringify(filters.value.map((f) => [f.kind, f.pattern])).slice(1, -1), (t) => {
-    filters.value = (parsedList(t) as unknown as [FilterKind, string][]).filter((f) => Array.isArray(f)).map(([kind, pattern]) => ({ kind, pattern }));
+    filters.value = parsedPairs(t).filter(([kind]) => FILTER_KINDS.includes(kind as FilterKind)).map(([kind, pattern]) => ({ kind: kind as FilterKind, pattern }));
   }],
   ["l", () => JSON.stringify(labels.value.map((l) => [l.key, l.text])).slice(1, -1), (t) => {
-    labels.value = (parsedList(t) as unknown as [string, string][]).filter((l) => Array.isArray(l)).map(([key, text]) => ({ key, text }));
+    labels.value = parsedPairs(t).map(([key, text]) => ({ key, text }));
   }],
   ["th", () => (threads.value ? [...threads.value].join(",") : ""), (t) => { threads.value = t ? new Set(t.split(",").map(Number)) : null; }],
   ["t", () => (timeRange.value ? timeRange.value.map((n) => Math.round(n)).join("-") : ""), (t) => {
@@ -249,9 +248,11 @@ const FIELDS: [string, () => string, (text: string) => void][] = [
   ["up", () => (flameUp.value ? "1" : ""), (t) => { flameUp.value = t === "1"; }],
 ];
 
-function parsedList(text: string): string[] {
+// Links are cut, quoted and edited: what is not understood is left out.
+function parsedList(text: string): unknown[] {
   try { return JSON.parse(`[${text}]`); } catch { return []; }
 }
+const parsedPairs = (text: string) => parsedList(text).filter((p): p is [string, string] => Array.isArray(p) && p.length === 2 && p.every((part) => typeof part === "string"));
 
 export function hashText(): string {
   const parts: string[] = [];

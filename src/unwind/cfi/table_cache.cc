@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/own_folder.h"
 #include "unwind/cfi/content_hash.h"
 #include "unwind/cfi/module_table.h"
 #include "unwind/cfi/table_file.h"
@@ -25,17 +26,6 @@ std::string identity_of(object::ElfFile& file) {
   const struct stat& st = file.stat();
   return fmt::format("{}:{}:{}:{}.{}:{}.{}", st.st_dev, st.st_ino, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
                      st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
-}
-
-bool is_own_directory(const char* path) {
-  struct stat st;
-  return path && *path == '/' && ::stat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
-}
-
-void make_directories(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
-    mkdir(path.substr(0, slash).c_str(), 0700);
-  mkdir(path.c_str(), 0700);
 }
 
 // Only what its owner alone can have written is read back.
@@ -59,12 +49,9 @@ bool write_beside(int directory, const std::string& name, std::span<const std::b
 
 TableCache::TableCache(std::string disk_directory) : directory_(std::move(disk_directory)) {}
 
-// Under sudo HOME may still be the caller's: root must not leave files there, nor trust them.
 std::string TableCache::default_directory() {
-  const char* cache = getenv("XDG_CACHE_HOME");
-  if (is_own_directory(cache)) return std::string(cache) + "/cprof/unwind";
-  const char* home = getenv("HOME");
-  if (is_own_directory(home)) return std::string(home) + "/.cache/cprof/unwind";
+  for (const auto& [variable, below] : {std::pair("XDG_CACHE_HOME", "/cprof/unwind"), std::pair("HOME", "/.cache/cprof/unwind")})
+    if (const char* folder = getenv(variable); folder && is_own_folder(folder)) return std::string(folder) + below;
   return geteuid() == 0 ? "/root/.cache/cprof/unwind" : "";
 }
 
@@ -72,7 +59,7 @@ bool TableCache::open_directory() {
   if (directory_tried_) return static_cast<bool>(directory_fd_);
   directory_tried_ = true;
   if (directory_.empty()) return false;
-  make_directories(directory_);
+  make_folders(directory_);
   directory_fd_ = Fd(open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (directory_fd_ && is_private_to_us(directory_fd_.get(), S_IFDIR)) return true;
   directory_fd_.reset();

@@ -94,8 +94,9 @@ function drawBox(ctx: CanvasRenderingContext2D, v: FlameView, node: number, left
   ctx.fillStyle = matched ? (v.dark ? "#a8328f" : "#f2a3e4") : filler ? (v.dark ? "#4a463f" : "#ddd7cb") : color.fill;
   const w = right - left;
   ctx.fillRect(left, y, w > 2 ? w - 0.75 : w, ROW - 1);
-  if (isDiff && !filler && w > 5 && tree.base[node] === 0 && tree.total[node] !== 0) hatch(ctx, left, y, w, v.dark);
+  if (isDiff && !filler && w > 5 && (tree.base[node] === 0) !== (tree.total[node] === 0)) hatch(ctx, left, y, w, v.dark);
   if (!filler && tree.inlined[node] && w > 4) dashTop(ctx, left, right, y, v.dark);
+  if (isAbove && !filler) ctx.globalAlpha = 0.8;  // its name is still to be read
   if (matched && w > 2) outline(ctx, left, y, w, v.dark ? "#ff9cf0" : "#8a0f77", 1);
   if (!filler && func !== undefined && w >= TEXT_LEAST) label(ctx, isDiff && !isNoise ? `${signed(tree, node)}  ${nameOf(v, node)}` : nameOf(v, node), left, right, y, matched ? (v.dark ? "#fff" : "#1b1815") : color.text);
   ctx.globalAlpha = 1;

@@ -44,6 +44,15 @@ export function percent(part: number, whole: number): string {
 
 export const count = (n: number) => plain.format(n);
 
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+
+// "3 hours ago", of seconds.
+export function ago(seconds: number): string {
+  const steps: [number, Intl.RelativeTimeFormatUnit][] = [[86400 * 365, "year"], [86400 * 30, "month"], [86400 * 7, "week"], [86400, "day"], [3600, "hour"], [60, "minute"]];
+  for (const [size, unit] of steps) if (seconds >= size) return relative.format(-Math.floor(seconds / size), unit);
+  return "just now";
+}
+
 // "1.2s", "300ms", "17us" to ns; null: not a time.
 export function parseTime(text: string): number | null {
   const m = /^\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min)?\s*$/.exec(text);

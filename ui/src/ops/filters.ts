@@ -2,7 +2,8 @@
 // them. Pure.
 import type { Func } from "../model/profile";
 
-export type FilterKind = "focus" | "ignore" | "hide" | "show-from";
+export const FILTER_KINDS = ["focus", "ignore", "hide", "show-from"] as const;
+export type FilterKind = (typeof FILTER_KINDS)[number];
 export interface Filter { kind: FilterKind; pattern: string }
 
 export interface FuncFlags { focus: Uint8Array[]; ignore: Uint8Array; hide: Uint8Array; from: Uint8Array | null; mark: Uint8Array; hasHidden: boolean }

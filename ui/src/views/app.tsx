@@ -1,3 +1,4 @@
+import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { openFile } from "../boot";
 import { formatValue } from "../model/units";
@@ -7,6 +8,7 @@ import { Chips } from "./chips";
 import { Drawer } from "./drawer";
 import { Empty, Loading, Problem } from "./empty";
 import { FlameTab } from "./flame_tab";
+import { Gone } from "./gone";
 import { Help } from "./help";
 import { SourceTab } from "./source_tab";
 import { SqlTab } from "./sql_tab";
@@ -22,6 +24,19 @@ function Body() {
     case "source": return <SourceTab />;
     case "sql": return <SqlTab />;
     default: return <FlameTab />;
+  }
+}
+
+// A fault of ours in one view must not leave a blank page: it is said, and the others are still there.
+class Guard extends Component<{ children: ComponentChildren }, { fault: string }> {
+  state = { fault: "" };
+  componentDidCatch(error: unknown) {
+    console.error(error);
+    this.setState({ fault: String(error) });
+  }
+  render() {
+    if (!this.state.fault) return this.props.children;
+    return <section class="empty" role="alert"><h2>This view does not work</h2><p class="problem">{this.state.fault}</p><p class="muted">That is a fault of cprof. The other views may still work.</p></section>;
   }
 }
 
@@ -45,8 +60,9 @@ export function App() {
       onDragLeave={(e) => { if (!e.relatedTarget) setDropping(false); }} onDrop={drop}>
       <TopBar />
       <Chips />
+      <Gone />
       <main class="main">
-        {state.problem.value ? <Problem /> : state.loading.value ? <Loading /> : !p ? <Empty /> : <><Body /><Drawer /></>}
+        {state.problem.value ? <Problem /> : state.loading.value ? <Loading /> : !p ? <Empty /> : <Guard key={`${state.tab.value} ${state.file.value}`}><Body /><Drawer /></Guard>}
       </main>
       <Status />
       <Help />

@@ -1,5 +1,8 @@
-import { openFile, openSample } from "../boot";
-import { formatValue } from "../model/units";
+import { useEffect, useState } from "preact/hooks";
+import { openFile, openRecent, openSample } from "../boot";
+import { ago, formatValue } from "../model/units";
+import { ask } from "../server";
+import { S } from "../strings";
 import * as state from "../state";
 import { copy } from "./frame_menu";
 
@@ -13,9 +16,29 @@ export function Empty() {
         <p class="drop">Drop a recording, pprof, perf.data, folded stacks, Chrome trace or any other profile here, or{" "}
           <label class="link">choose a file<input type="file" class="sr" multiple onChange={(e) => { for (const f of e.currentTarget.files ?? []) void openFile(f); }} /></label>.</p>
         <p><button onClick={() => void openSample()}>Look at a sample</button></p>
+        <Recent />
       </> : <><h2>This page holds no profile</h2><p>It was made without one. A page with a profile in it:</p></>}
       <dl class="commands">{COMMANDS.map(([command, what]) => <><dt><code>{command}</code></dt><dd class="muted">{what} <button class="plain" aria-label={`Copy: ${command}`} onClick={() => copy(command)}>copy</button></dd></>)}</dl>
     </section>
+  );
+}
+
+interface RecentFile { path: string; bytes: number; changed: number }
+
+// What cprof view showed before on this machine, as long as it is there.
+function Recent() {
+  const [list, setList] = useState<RecentFile[]>([]);
+  useEffect(() => { ask("api/recent").then((a) => (a.ok ? a.json() : [])).then(setList).catch(() => undefined); }, []);
+  if (list.length === 0) return null;
+  const forget = () => { ask("api/forget", { method: "POST" }).then((a) => { if (a.ok) setList([]); }).catch(() => undefined); };
+  return (
+    <div class="recent">
+      <h3>Recent files<button class="plain" title={S.recentHelp} onClick={forget}>Forget them</button></h3>
+      <ul>{list.map(({ path, bytes, changed }) => {
+        const slash = path.lastIndexOf("/");
+        return <li><button onClick={() => void openRecent(path)} title={path}><strong>{path.slice(slash + 1)}</strong><span class="muted folder">{path.slice(0, slash) || "/"}</span><span class="muted">{formatValue(bytes, "bytes")}, {ago(Date.now() / 1000 - changed)}</span></button></li>;
+      })}</ul>
+    </div>
   );
 }
 

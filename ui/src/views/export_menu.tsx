@@ -34,6 +34,12 @@ export function tableText(separator: string): string {
   return lines.join("\n") + "\n";
 }
 
+function tableJson(): string {
+  const d = state.down.value!, rows = [...state.table.value].sort((a, b) => b.total - a.total), hasBase = state.baseProfile.value !== null;
+  const list = rows.map((r) => ({ function: d.funcs[r.func].name, module: d.funcs[r.func].module, file: d.funcs[r.func].file, line: d.funcs[r.func].line, self: r.self, total: r.total, ...(hasBase ? { base_total: r.base } : {}) }));
+  return JSON.stringify({ metric: state.profile.value!.metrics[state.metric.value]?.name, unit: state.metricUnit.value, functions: list }, null, 1) + "\n";
+}
+
 function svgText(): string {
   const tree = state.shown.value!, unit = state.metricUnit.value, zoom = state.nodeOf(tree, state.down.value!.funcs, state.zoomPath.value);
   return flameSvg(plainView(tree, zoom), (node) => `${formatValue(tree.total[node], unit)} (${percent(tree.total[node], tree.total[0])}), self ${formatValue(tree.self[node], unit)}`);
@@ -51,6 +57,7 @@ export function ExportMenu({ p }: { p: Profile }) {
       {open && <Popover anchor={anchor.current} onClose={() => setOpen(false)} label="Export" menu>
         {item("Shown stacks, folded", () => download(`${stem}.folded`, "text/plain", foldedText()))}
         {item("Shown table, TSV", () => download(`${stem}.tsv`, "text/tab-separated-values", tableText("\t")))}
+        {item("Shown table, JSON", () => download(`${stem}.json`, "application/json", tableJson()))}
         {hasCanvas && item("Picture of this view, PNG", () => document.querySelector<HTMLCanvasElement>("canvas")?.toBlob((blob) => blob && download(`${stem}.png`, "image/png", blob)))}
         {state.shown.value && item("Shown flame graph, SVG", () => download(`${stem}.svg`, "image/svg+xml", svgText()))}
         {item("Link to this view", () => { void navigator.clipboard?.writeText(location.href).catch(() => undefined); })}

@@ -202,7 +202,7 @@ const KIND_NAMES = ["user", "kernel", "JIT", "interpreted", "unnamed"];
 function Legend() {
   const isDark = state.isDark.value, item = (fill: string, text: string) => <span key={text}><i style={`background:${fill}`} />{text}</span>, tree = state.shown.value;
   if (state.baseProfile.value)
-    return <span class="legend muted" aria-label="Colours">{item(diffFill(-0.8, false, isDark).fill, "less than base")}{item(diffFill(0.8, false, isDark).fill, "more; new is hatched")}{item(diffFill(0, true, isDark).fill, "within noise")}</span>;
+    return <span class="legend muted" aria-label="Colours">{item(diffFill(-0.8, false, isDark).fill, state.byBase.value ? "less; gone is hatched" : "less than base")}{item(diffFill(0.8, false, isDark).fill, state.byBase.value ? "more than base" : "more; new is hatched")}{item(diffFill(0, true, isDark).fill, "within noise")}</span>;
   if (tree && tree.width[0] !== Math.abs(tree.total[0]))
     return <span class="legend muted" aria-label="Colours">{item(diffFill(-0.8, false, isDark).fill, "negative: drawn by its size")}</span>;
   if (state.scheme.value !== "kind") return null;

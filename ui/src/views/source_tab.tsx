@@ -1,9 +1,11 @@
 import { computed } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatValue, percent } from "../model/units";
+import { inlinedByLine, type InlinedFrame } from "../ops/inlined";
 import { grouped, lineCosts, subtreeSums, type LineCost } from "../ops/lines";
 import type { Source } from "../model/profile";
 import { kept, type FuncRow } from "../ops/fold";
+import { ask, returned } from "../server";
 import { S } from "../strings";
 import * as state from "../state";
 import { drawable } from "../draw/text";
@@ -20,10 +22,10 @@ function useServed<T>(path: string | null): T | Refusal | null {
   useEffect(() => {
     if (!path) return;
     let alive = true;
-    fetch(path).then(async (a) => (a.ok ? ((await a.json()) as T | Refusal) : { note: await a.text() })).catch(() => ({ note: S.gone }))
+    ask(path).then(async (a) => (a.ok ? ((await a.json()) as T | Refusal) : { note: await a.text() })).catch(() => ({ note: S.noAnswer }))
       .then((value) => { if (alive) setAnswer({ path, value }); });
     return () => { alive = false; };
-  }, [path]);
+  }, [path, returned.value]);
   return answer && answer.path === path ? answer.value : null;
 }
 
@@ -96,10 +98,11 @@ export function HotLines({ func }: { func: number }) {
 }
 
 function Code({ func }: { func: number }) {
-  const p = state.profile.value!, f = p.funcs[func], unit = state.metricUnit.value, [asm, setAsm] = useState(false);
+  const p = state.profile.value!, f = p.funcs[func], unit = state.metricUnit.value, [asm, setAsm] = useState(false), [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const costs = useCosts(func), whole = sums.value[0] || 1, source = useSource(func);
   const code = useServed<Asm>(state.hasServer.value && asm ? `api/disasm?f=${p.served}&func=${func}&metric=${state.metric.value}` : null);
-  const text = source && "lines" in source ? source : null;
+  const text = source && "lines" in source ? source : null, inlined = useMemo(() => inlinedByLine(p.tree, state.keptWeights.value, sums.value, func), [p, func, state.keptWeights.value]);
+  const toggle = (line: number) => { const next = new Set(open); if (!next.delete(line)) next.add(line); setOpen(next); };
   const note = !f.file ? "The debug information does not say where this function was written." : text ? "" : source && "note" in source ? source.note : state.hasServer.value ? "" : S.noSource;
   return (
     <div class="code" tabIndex={0} aria-label={`Source of ${f.name.slice(0, 200)}`}>
@@ -107,12 +110,13 @@ function Code({ func }: { func: number }) {
         <strong class="name">{drawable(f.name.slice(0, 400))}</strong><span class="muted">{f.file}{f.line ? `:${f.line}` : ""}</span>
         {f.file && <button onClick={() => copy(`${f.file}:${f.line}`)}>Copy file:line</button>}
         {state.hasServer.value && <button aria-pressed={asm} onClick={() => setAsm(!asm)}>{asm && !code ? "Instructions…" : "Instructions"}</button>}
+        {inlined.size > 0 && <button aria-pressed={open.size >= inlined.size} title="What the compiler put into the lines of this function" onClick={() => setOpen(new Set(open.size < inlined.size ? inlined.keys() : []))}>Inlined code</button>}
       </div>
       {text?.changed && <p class="hint notes">The source file is newer than the recording: lines may not fit.</p>}
       {note && <p class="hint">{note}</p>}
       {code && "note" in code && <p class="hint">{code.note}</p>}
       {code && "lines" in code && state.isFiltered.value && <p class="hint">{S.wholeCode}</p>}
-      <Lines costs={costs} base={useBaseShares(func)} text={text} asm={code && "lines" in code ? code : null} whole={whole} unit={unit} />
+      <Lines inlined={inlined} open={open} onToggle={toggle} costs={costs} base={useBaseShares(func)} text={text} asm={code && "lines" in code ? code : null} whole={whole} unit={unit} />
     </div>
   );
 }
@@ -135,10 +139,29 @@ function Instructions({ list, whole, unit, hasLines, isDiff }: InstructionsProps
   ))}</>;
 }
 
-interface LinesProps { costs: LineCost[]; base: Map<number, number> | null; text: Source | null; asm: Asm | null; whole: number; unit: string }
+interface InlinedProps { list: InlinedFrame[]; whole: number; unit: string; isDiff: boolean }
+
+// The functions whose code stands in a line; each leads to its own source.
+function Inlined({ list, whole, unit, isDiff }: InlinedProps) {
+  const funcs = state.profile.value!.funcs;
+  return <>{list.slice(0, MOST_INLINED).map((r, i) => {
+    const f = funcs[r.func], place = f.file ? `${f.file.slice(f.file.lastIndexOf("/") + 1)}${f.line ? `:${f.line}` : ""}` : f.module;
+    return (
+      <tr class="inlined-frame" key={i}>
+        <Cost value={r.self} whole={whole} unit={unit} /><Cost value={r.total} whole={whole} unit={unit} />{isDiff && <td />}<td class="num" />
+        <td style={`padding-left:${2 + 2 * Math.min(r.depth, 30)}ch`}><span aria-hidden="true">↳ </span><button class="link" title={f.name.slice(0, 1000)} onClick={() => { state.sourceFunc.value = r.func; }}>{drawable(f.name.length > 120 ? `${f.name.slice(0, 117)}…` : f.name)}</button> <span class="address">{place}</span></td>
+      </tr>
+    );
+  })}
+  {list.length > MOST_INLINED && <tr class="inlined-frame"><td colSpan={isDiff ? 6 : 5} /><td class="muted">{list.length - MOST_INLINED} more</td></tr>}</>;
+}
+
+const MOST_INLINED = 200;  // of a line
+
+interface LinesProps { inlined: Map<number, InlinedFrame[]>; open: ReadonlySet<number>; onToggle: (line: number) => void; costs: LineCost[]; base: Map<number, number> | null; text: Source | null; asm: Asm | null; whole: number; unit: string }
 
 // Lines with their costs; below each its instructions, when they are asked for.
-function Lines({ costs, base, text, asm, whole, unit }: LinesProps) {
+function Lines({ inlined, open, onToggle, costs, base, text, asm, whole, unit }: LinesProps) {
   const byLine = new Map(costs.map((c) => [c.line, c])), most = costs.reduce((n, c) => Math.max(n, Math.abs(c.total)), 1e-12), box = useRef<HTMLTableSectionElement>(null);
   const hot = costs.reduce<LineCost | null>((best, c) => (c.line > 0 && (!best || Math.abs(c.self) > Math.abs(best.self)) ? c : best), null);
   const known = text || asm ? [] : [...new Set([...byLine.keys(), ...(base?.keys() ?? [])])].sort((a, b) => a - b);
@@ -149,7 +172,7 @@ function Lines({ costs, base, text, asm, whole, unit }: LinesProps) {
     return (
       <tr key={line} class={kind} style={cost ? `--heat:${Math.abs(cost.total) / most}` : ""} data-hot={hot && line === hot.line ? "" : undefined}>
         <Cost value={cost?.self ?? 0} whole={whole} unit={unit} /><Cost value={cost?.total ?? 0} whole={whole} unit={unit} />
-        {isDiff && <td class="num">{before ? percent(before, 1) : ""}</td>}<td class="num">{number}</td><td>{content}</td>
+        {isDiff && <td class="num">{before ? percent(before, 1) : ""}</td>}<td class="num at">{number}{inlined.has(line) && <button class="opener" aria-expanded={open.has(line)} aria-label={`Code inlined into line ${line}`} onClick={() => onToggle(line)}>{open.has(line) ? "▾" : "▸"}</button>}</td><td>{content}</td>
       </tr>
     );
   };
@@ -161,6 +184,7 @@ function Lines({ costs, base, text, asm, whole, unit }: LinesProps) {
         {text && byLine.has(0) && row(0, "?", "code without a line", "muted")}
         {shown.map(({ line, text: t }) => [
           row(line, line ? String(line) : "", t, text && byLine.has(line) ? "hot" : ""),
+          open.has(line) && inlined.has(line) && <Inlined list={inlined.get(line)!} whole={whole} unit={unit} isDiff={isDiff} />,
           line > 0 && code.has(line) && <Instructions list={code.get(line)!} whole={whole} unit={unit} hasLines isDiff={isDiff} />,
         ])}
         {text && code.has(0) && <tr><td colSpan={isDiff ? 6 : 5} /><td class="muted">instructions without a line here</td></tr>}

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { openFile } from "../boot";
 import { drawable } from "../draw/text";
 import { count } from "../model/units";
+import { ask, returned } from "../server";
 import { S } from "../strings";
 import * as state from "../state";
 import { copy } from "./frame_menu";
@@ -29,10 +30,10 @@ function useQuery(scope: Scope) {
     setBusy(true);
     setError("");
     try {
-      const reply = await fetch("api/sql", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ f: scope, sql }), signal: mine.signal });
+      const reply = await ask("api/sql", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ f: scope, sql }), signal: mine.signal });
       if (reply.ok) setAnswer((await reply.json()) as Answer); else setError(await reply.text());
     } catch (e) {
-      if (control.current === mine) setError(mine.signal.aborted ? "Cancelled: cprof stopped the query." : S.gone);
+      if (control.current === mine) setError(mine.signal.aborted ? "Cancelled: cprof stopped the query." : S.noAnswer);
     }
     if (control.current === mine) setBusy(false);
   };
@@ -43,7 +44,7 @@ export function SqlTab() {
   const area = useRef<HTMLTextAreaElement>(null), [text, setText] = useState(QUERIES[0][1]), [isOfAll, setOfAll] = useState(false), several = state.profiles.value.length > 1;
   const scope: Scope = several && isOfAll ? "all" : state.profile.value?.served ?? 0, { answer, error, busy, run, cancel } = useQuery(scope);
   if (!state.hasServer.value) return <section class="view" role="tabpanel" aria-label="SQL"><div class="empty"><p>{S.noServer}</p></div></section>;
-  const ask = (sql: string) => { setText(sql); void run(sql); };
+  const query = (sql: string) => { setText(sql); void run(sql); };
   return (
     <section class="view" role="tabpanel" aria-label="SQL">
       <div class="source sql-page">
@@ -58,14 +59,14 @@ export function SqlTab() {
                 <button aria-pressed={!isOfAll} title="The tables of the file that is shown" onClick={() => setOfAll(false)}>This file</button>
                 <button aria-pressed={isOfAll} title="The tables of all files at once: the column scope tells them apart" onClick={() => setOfAll(true)}>All files</button>
               </div>}
-              <select aria-label="Ready queries" value="" onChange={(e) => { if (e.currentTarget.value) ask(e.currentTarget.value); }}>
+              <select aria-label="Ready queries" value="" onChange={(e) => { if (e.currentTarget.value) query(e.currentTarget.value); }}>
                 <option value="">Ready queries…</option>{QUERIES.map(([title, sql]) => <option value={sql}>{title}</option>)}
               </select>
               {answer && <Uses answer={answer} />}
             </div>
             {error && <p role="alert" class="more">{error}</p>}
           </div>
-          {answer ? <Result answer={answer} /> : <Suggestions onChoose={ask} />}
+          {answer ? <Result answer={answer} /> : <Suggestions onChoose={query} />}
         </div>
       </div>
     </section>
@@ -104,9 +105,9 @@ function Tables({ scope, onChoose }: { scope: Scope; onChoose: (name: string) =>
   const [tables, setTables] = useState<Table[]>([]);
   useEffect(() => {
     let alive = true;
-    fetch(`api/tables?f=${scope}`).then((a) => (a.ok ? a.json() : [])).then((list: Table[]) => { if (alive) setTables(list); }).catch(() => undefined);
+    ask(`api/tables?f=${scope}`).then((a) => (a.ok ? a.json() : [])).then((list: Table[]) => { if (alive) setTables(list); }).catch(() => undefined);
     return () => { alive = false; };
-  }, [scope]);
+  }, [scope, returned.value]);
   return (
     <nav aria-label="Tables">
       {tables.map((t) => (

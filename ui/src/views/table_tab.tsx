@@ -63,7 +63,7 @@ export function TableTab() {
         </div>
         <SecondMetric />
         <span class="grow" />
-        <button onClick={() => copy(tableText("\t"))}>Copy as TSV</button>
+        <button class="roomy" onClick={() => copy(tableText("\t"))}>Copy as TSV</button>
         <button class="roomy" onClick={() => copy(`|${tableText("|").trim().split("\n").join("|\n|")}|`.replace("\n", "\n|---|---|---|---|\n"))}>Copy as Markdown</button>
       </div>
       {mode === "flat" ? <Flat /> : <CallTree />}

@@ -1,4 +1,5 @@
 import { useRef, useState } from "preact/hooks";
+import { chooseFile } from "../boot";
 import type { Profile } from "../model/profile";
 import { count, formatNs, formatValue, percent } from "../model/units";
 import { S } from "../strings";
@@ -7,8 +8,8 @@ import { ExportMenu } from "./export_menu";
 import { Notes } from "./notes";
 import { Popover } from "./popover";
 
-const METRIC_WORDS: Record<string, string> = { "cpu-clock": "CPU time", "task-clock": "CPU time", cpu: "CPU time", wall: "Elapsed time", offcpu: "Waiting time", samples: "Samples" };
-export const metricTitle = (name: string) => METRIC_WORDS[name] ?? name;
+const METRIC_WORDS = new Map([["cpu-clock", "CPU time"], ["task-clock", "CPU time"], ["cpu", "CPU time"], ["wall", "Elapsed time"], ["offcpu", "Waiting time"], ["samples", "Samples"]]);
+export const metricTitle = (name: string) => METRIC_WORDS.get(name) ?? name;
 
 // "CPU time (cpu-clock)"; two metrics of one name are told apart by their units.
 export function metricLabel(p: Profile, at: number): string {
@@ -25,19 +26,30 @@ function Metrics({ p }: { p: Profile }) {
   );
 }
 
+const ANOTHER = "another";
+
+// Of the open files, or one that is yet to be chosen: until it is there the choice stays as it was.
+function chosen(select: HTMLSelectElement, before: string, act: (value: string) => void, isBase: boolean) {
+  if (select.value !== ANOTHER) return act(select.value);
+  select.value = before;
+  chooseFile(isBase);
+}
+
 function Files() {
-  const list = state.profiles.value;
-  if (list.length < 2) return null;
+  const list = state.profiles.value, canOpen = state.hasServer.value;
+  if (list.length < 2 && !canOpen) return null;
   const others = list.map((p, i) => ({ p, i })).filter(({ i }) => i !== state.file.value);
   return (
     <>
-      <select aria-label="File" value={String(state.file.value)} onChange={(e) => state.showFile(Number(e.currentTarget.value))}>
+      <select class={list.length < 2 ? "roomy" : ""} aria-label="File" value={String(state.file.value)} onChange={(e) => chosen(e.currentTarget, String(state.file.value), (at) => state.showFile(Number(at)), false)}>
         {list.map((p, i) => <option value={String(i)} title={p.name}>{state.fileNames.value[i]}</option>)}
+        {canOpen && <option value={ANOTHER}>open…</option>}
       </select>
-      <select aria-label="Compare with" value={state.base.value === null ? "" : String(state.base.value)}
-        onChange={(e) => { state.base.value = e.currentTarget.value === "" ? null : Number(e.currentTarget.value); }}>
+      <select class={list.length < 2 ? "roomy" : ""} aria-label="Compare with" value={state.base.value === null ? "" : String(state.base.value)}
+        onChange={(e) => chosen(e.currentTarget, state.base.value === null ? "" : String(state.base.value), (at) => { state.base.value = at === "" ? null : Number(at); }, true)}>
         <option value="">Diff with…</option>
         {others.map(({ p, i }) => <option value={String(i)} title={p.name}>against {state.fileNames.value[i]}</option>)}
+        {canOpen && <option value={ANOTHER}>another file…</option>}
       </select>
       {state.baseProfile.value && (
         <button aria-pressed={state.isNormalised.value} title="Scale the base to the same total" onClick={() => { state.normalise.value = !state.isNormalised.value; }}>Normalise</button>
