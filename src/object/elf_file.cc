@@ -16,6 +16,7 @@
 #include "object/dynamic_symbols.h"
 #include "object/elf_headers.h"
 #include "object/elf_symbols.h"
+#include "object/go_table.h"
 
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2  // glibc 2.36's elf.h does not have it yet
@@ -101,6 +102,7 @@ struct ElfFile::Impl {
   void find_build_id();
   Result<void> add_symbols(const Section& table, std::vector<Symbol>* into);
   Result<void> add_embedded_symbols(const Section& section, std::vector<Symbol>* into);
+  Result<void> add_go_functions(ElfFile& file, std::vector<Symbol>* into);
   const Segment* segment_of_mapping(uint64_t avma_start, uint64_t file_offset, bool executable) const;
 
   ByteSource source;
@@ -109,6 +111,7 @@ struct ElfFile::Impl {
   std::optional<std::vector<std::byte>> build_id;
   std::optional<DynamicSymbols> dynamic;  // of a file without sections, once symbols() was asked for
   std::shared_ptr<ElfFile> embedded;      // .gnu_debugdata's, once symbols() was asked for
+  std::optional<GoTable> go_table;        // of a stripped Go program, once symbols() was asked for
   bool is_foreign = false;
 };
 
@@ -384,6 +387,23 @@ std::optional<DebugLink> ElfFile::debug_link() {
   return link;
 }
 
+Result<void> ElfFile::Impl::add_go_functions(ElfFile& file, std::vector<Symbol>* into) {
+  if (!go_table) go_table = TRY(read_go_table(file));
+  if (!go_table) return {};
+  std::vector<std::byte> rows;
+  for (const GoFunction& function : go_table->functions) {
+    Elf64_Sym row{.st_name = function.name,
+                  .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
+                  .st_other = 0,
+                  .st_shndx = SHN_ABS,
+                  .st_value = function.start,
+                  .st_size = function.end - function.start};
+    const auto bytes = std::as_bytes(std::span(&row, 1));
+    rows.insert(rows.end(), bytes.begin(), bytes.end());
+  }
+  return append_functions({rows, go_table->names, {}, headers.header.e_machine}, source.name() + ": .gopclntab", into);
+}
+
 Result<std::vector<Symbol>> ElfFile::symbols() {
   std::vector<Symbol> result;
   if (impl_->headers.sections.empty()) {
@@ -404,6 +424,7 @@ Result<std::vector<Symbol>> ElfFile::symbols() {
     TRY(impl_->add_symbols(*full, &result));
   else if (packed && packed->type != SHT_NOBITS)
     TRY(impl_->add_embedded_symbols(*packed, &result));
+  if (!full) TRY(impl_->add_go_functions(*this, &result));
   if (const Section* dynamic = table_of(SHT_DYNSYM)) TRY(impl_->add_symbols(*dynamic, &result));
   return result;
 }

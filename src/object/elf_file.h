@@ -91,8 +91,8 @@ class ElfFile {
   std::span<const std::byte> build_id();          // NT_GNU_BUILD_ID from section or PT_NOTE; empty when none
   std::optional<DebugLink> debug_link();          // .gnu_debuglink
   // Defined functions of .symtab and .dynsym (STT_FUNC, STT_GNU_IFUNC, and STT_NOTYPE in executable sections), unsorted,
-  // with the duplicates that the two tables share. Without .symtab, .gnu_debugdata's takes its place; without any section
-  // headers, the table that the loader uses.
+  // with the duplicates that the two tables share. Without .symtab, .gnu_debugdata's and Go's own table take its place;
+  // without any section headers, the table that the loader uses.
   Result<std::vector<Symbol>> symbols();
   int fd() const;                                 // -1 for from_memory
   std::span<const std::byte> memory() const;      // empty for files

@@ -200,6 +200,20 @@ TEST(ElfFile, SymbolsOfBothTablesAndOnlyCode) {
   EXPECT_EQ((*symbols)[0].size, 4u);
 }
 
+TEST(ElfFile, ADollarBeginsMappingSymbolsOfArmAndFunctionsOfSwift) {
+  for (uint16_t machine : {EM_AARCH64, EM_X86_64}) {
+    ElfBuilder builder(ET_DYN, machine);
+    const auto text = static_cast<uint16_t>(builder.add_section(".text", SHT_PROGBITS, Bytes(64), SHF_EXECINSTR));
+    builder.add_symbols({{"$x", 0x10, 0, STT_NOTYPE, text},
+                         {"$d.17", 0x14, 0, STT_NOTYPE, text},
+                         {"$s4main3fooyyF", 0x18, 8, STT_FUNC, text}});
+    auto symbols = open_bytes(builder.build())->symbols();
+    ASSERT_TRUE(symbols);
+    EXPECT_EQ(symbols->size(), machine == EM_AARCH64 ? 1u : 3u);
+    EXPECT_EQ(symbols->back().name, "$s4main3fooyyF");
+  }
+}
+
 Bytes xz_packed(const Bytes& plain) {
   Bytes packed(lzma_stream_buffer_bound(plain.size()));
   size_t used = 0;

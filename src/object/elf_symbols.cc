@@ -38,6 +38,13 @@ bool is_function(const Elf64_Sym& symbol, std::span<const Section> sections) {
   return sections[symbol.st_shndx].flags & SHF_EXECINSTR;
 }
 
+// $x, $d, $x.12: code and data within a section (ELF for the Arm 64-bit Architecture, "Mapping symbols"). Swift's
+// functions begin with a dollar too.
+bool is_mapping_symbol(std::string_view name) {
+  const bool is_kind = name.size() >= 2 && name[0] == '$' && (name[1] == 'x' || name[1] == 'd');
+  return is_kind && (name.size() == 2 || name[2] == '.');
+}
+
 }  // namespace
 
 Result<void> append_functions(const SymbolTable& table, const std::string& name, std::vector<Symbol>* into) {
@@ -47,8 +54,7 @@ Result<void> append_functions(const SymbolTable& table, const std::string& name,
     memcpy(&row, table.rows.data() + at, sizeof row);
     if (!is_function(row, table.sections)) continue;
     std::string_view text = names.at(row.st_name);
-    bool mapping_symbol = table.machine == EM_AARCH64 && text.starts_with('$');  // $x, $d: code and data within a section
-    if (text.empty() || mapping_symbol) continue;
+    if (text.empty() || (table.machine == EM_AARCH64 && is_mapping_symbol(text))) continue;
     into->push_back({row.st_value, row.st_size, text, static_cast<uint8_t>(ELF64_ST_TYPE(row.st_info)),
                      static_cast<uint8_t>(ELF64_ST_BIND(row.st_info)), row.st_shndx});
   }

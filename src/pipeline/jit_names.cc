@@ -17,14 +17,17 @@ namespace {
 constexpr size_t kMaxPerfMapBytes = 512u << 20;
 constexpr size_t kMostOpenFiles = 256;  // the others are opened when they are read
 
+int64_t written_ns_of(const struct stat& st) {
+  return int64_t{st.st_mtim.tv_sec} * static_cast<int64_t>(kSecondNs) + st.st_mtim.tv_nsec;
+}
+
 // Nobody removes such files: one that was last written before the process began is that of another, which had its number.
 bool is_older_than(const Fd& file, const object::ProcessStatus& process) {
   constexpr int64_t kToleranceNs = 1'000'000'000;  // of clock ticks, and of clocks that are set
   struct stat st{};
   if (fstat(file.get(), &st) != 0) return true;
   const auto boot_ns = static_cast<int64_t>(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME));
-  const int64_t written_ns = int64_t{st.st_mtim.tv_sec} * static_cast<int64_t>(kSecondNs) + st.st_mtim.tv_nsec;
-  return written_ns + kToleranceNs < boot_ns + static_cast<int64_t>(process.start_time_ns);
+  return written_ns_of(st) + kToleranceNs < boot_ns + static_cast<int64_t>(process.start_time_ns);
 }
 
 // Inside first: a file of that name outside may be another process's.
@@ -43,15 +46,12 @@ Fd open_dump(int32_t pid, const JitNames::Dump& dump) {
   return mapped ? std::move(*mapped) : Fd();
 }
 
-uint64_t size_of(const Fd& file) {
-  struct stat st{};
-  return file && fstat(file.get(), &st) == 0 && st.st_size > 0 ? static_cast<uint64_t>(st.st_size) : 0;
-}
-
-std::optional<std::string> read_from_start(const Fd& file, uint64_t size) {
-  if (size > kMaxPerfMapBytes) return std::nullopt;
+Result<std::string> read_from_start(const Fd& file, uint64_t size, int32_t pid) {
+  const std::string name = fmt::format("perf-{}.map", pid);
+  if (size > kMaxPerfMapBytes)
+    return fail(fmt::format("{}: {} bytes are over the limit of {}", name, size, kMaxPerfMapBytes));
   std::string text(size, '\0');
-  if (!read_exactly_at(file.get(), 0, std::as_writable_bytes(std::span(text)), "perf map")) return std::nullopt;
+  TRY(read_exactly_at(file.get(), 0, std::as_writable_bytes(std::span(text)), name));
   return text;
 }
 
@@ -87,22 +87,41 @@ void JitNames::note_dump(int32_t pid, const Dump& dump) {
   known.dump = std::make_unique<symbolize::JitDump>([fd](uint64_t offset, std::span<std::byte> into) { return read_some(fd, offset, into); });
 }
 
-// Cheap: what was read before is not read again.
-void JitNames::read_grown_dump(Known& known) {
-  if (std::exchange(known.dump_round, round_) == round_ || !known.dump || known.is_dump_broken) return;
-  known.is_dump_broken = !known.dump->read_until(size_of(known.dump_file));
+JitNames::FileState JitNames::state_of(const Fd& file) {
+  struct stat st{};
+  if (!file || fstat(file.get(), &st) != 0 || st.st_size <= 0) return {};
+  return {st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size), written_ns_of(st)};
 }
 
+// Cheap: what was read before is not read again.
+void JitNames::read_grown_dump(Known& known) {
+  if (std::exchange(known.dump_round, round_) == round_ || !known.dump || !known.dump_error.empty()) return;
+  if (auto done = known.dump->read_until(state_of(known.dump_file).bytes); !done)
+    known.dump_error = done.error().message;
+}
+
+// Agents write the whole file anew, some under another name first: what lies at the path now is the newest.
 void JitNames::read_grown_map(int32_t pid, Known& known) {
-  Fd opened_now;
-  if (!known.map_file) opened_now = open_perf_map(pid);
+  Fd opened_now = open_perf_map(pid);
+  if (opened_now && known.map_file) known.map_file = std::move(opened_now);
   const Fd& file = known.map_file ? known.map_file : opened_now;
-  const uint64_t bytes = size_of(file);
-  if (bytes == 0 || (known.map && bytes == known.map_bytes)) return;
-  const auto text = read_from_start(file, bytes);
-  if (!text) return;
-  known.map_bytes = bytes;
-  known.map = std::make_unique<symbolize::PerfMap>(symbolize::PerfMap::parse(*text));
+  const FileState state = state_of(file);
+  if (state.bytes == 0 || state == known.map_state) return;
+  const auto text = read_from_start(file, state.bytes, pid);
+  known.map_state = state;
+  known.map_error = text ? std::string() : text.error().message;
+  if (text) known.map = std::make_unique<symbolize::PerfMap>(symbolize::PerfMap::parse(*text));
+}
+
+void JitNames::report(Diagnostics& diagnostics) const {
+  for (const auto& [pid, known] : processes_) {
+    for (const std::string* error : {&known.dump_error, &known.map_error})
+      if (!error->empty())
+        diagnostics.add(
+            "jit_files_broken", Severity::kNotice,
+            "perf maps and jitdumps that could not be read to their end: code that they tell of may have no name", 1,
+            fmt::format("process {}: {}", pid, *error));
+  }
 }
 
 // The dump knows more: lines, and code that was moved.

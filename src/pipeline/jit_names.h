@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/diagnostics.h"
 #include "base/fd.h"
 #include "event/event.h"
 #include "symbolize/jitdump.h"
@@ -44,18 +45,27 @@ class JitNames {
   std::optional<Name> find(int32_t pid, uint64_t address, uint64_t time_ns = symbolize::JitDump::kLast);
   // Whether the name depends on the time.
   bool changes(int32_t pid, uint64_t address);
+  // What of those files could not be used.
+  void report(Diagnostics& diagnostics) const;
 
  private:
+  struct FileState {  // tells a file that was written anew in another's place
+    uint64_t device = 0, inode = 0, bytes = 0;
+    int64_t written_ns = 0;
+    bool operator==(const FileState&) const = default;
+  };
   struct Known {
     Fd map_file, dump_file;
     std::unique_ptr<symbolize::PerfMap> map;    // null: none
     std::unique_ptr<symbolize::JitDump> dump;   // null: none
-    uint64_t map_bytes = 0, dump_round = 0, map_round = 0;
+    FileState map_state;
+    uint64_t dump_round = 0, map_round = 0;
     uint32_t codes = 0;
-    bool is_dump_broken = false;
+    std::string dump_error, map_error;          // "" so far
   };
   void read_grown_dump(Known& known);
-  void read_grown_map(int32_t pid, Known& known);
+  static FileState state_of(const Fd& file);
+  static void read_grown_map(int32_t pid, Known& known);
   static std::optional<Name> find_in(Known& known, uint64_t address, uint64_t time_ns);
 
   std::map<int32_t, Known> processes_;

@@ -46,6 +46,37 @@ TEST(JitNames, AFileThatGrowsIsReadAgainInTheNextRound) {
   EXPECT_FALSE(maps.find(pid, 0x3000).has_value());
 }
 
+TEST(JitNames, AFileWrittenAnewInItsPlaceIsTheOneThatCounts) {
+  const OwnPerfMap file;
+  JitNames maps;
+  const int32_t pid = getpid();
+  file.append("1000 20 first\n");
+  maps.note_code(pid);  // keeps it open
+  ASSERT_TRUE(maps.find(pid, 0x1000).has_value());
+  {
+    const OwnPerfMap removes_it;
+    removes_it.append("1000 20 other\n");
+    maps.begin_round();
+    EXPECT_FALSE(maps.find(pid, 0x2000).has_value());
+    EXPECT_EQ(maps.find(pid, 0x1000)->name, "other");
+  }
+  maps.begin_round();
+  EXPECT_FALSE(maps.find(pid, 0x2000).has_value());
+  EXPECT_EQ(maps.find(pid, 0x1000)->name, "other") << "it is gone, and was kept open";
+}
+
+TEST(JitNames, WhatCannotBeReadIsReported) {
+  const OwnPerfMap file;
+  JitNames maps;
+  file.append("1000 20 first\n");
+  ASSERT_EQ(truncate(fmt::format("/tmp/perf-{}.map", getpid()).c_str(), off_t{1} << 40), 0);
+  EXPECT_FALSE(maps.find(getpid(), 0x1000).has_value());
+  Diagnostics diagnostics;
+  maps.report(diagnostics);
+  ASSERT_TRUE(diagnostics.entries().contains("jit_files_broken"));
+  EXPECT_NE(diagnostics.entries().at("jit_files_broken").example.find("over the limit"), std::string::npos);
+}
+
 TEST(JitNames, AFileThatIsGoneWasKeptOpen) {
   JitNames maps;
   const int32_t pid = getpid();

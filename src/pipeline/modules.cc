@@ -1,16 +1,30 @@
 #include "pipeline/modules.h"
 
+#include <elf.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstring>
 
 #include "object/process_files.h"
 
 namespace cprof::pipeline {
 namespace {
 
-Result<std::shared_ptr<object::ElfFile>> open_file_of_process(const space::Process& process, const space::Mapping& mapping) {
+Result<Fd> open_mapped(const space::Process& process, const space::Mapping& mapping) {
   object::FileIdentity identity{mapping.file.major, mapping.file.minor, mapping.file.inode, mapping.build_id};
-  Fd fd = TRY(object::open_mapped_file(process.access_tid, mapping.start, mapping.end, mapping.path, identity));
-  return object::ElfFile::open(std::move(fd), mapping.path);
+  return object::open_mapped_file(process.access_tid, mapping.start, mapping.end, mapping.path, identity);
+}
+
+Result<std::shared_ptr<object::ElfFile>> open_file_of_process(const space::Process& process, const space::Mapping& mapping) {
+  return object::ElfFile::open(TRY(open_mapped(process, mapping)), mapping.path);
+}
+
+// Or a library of Windows, as .NET and Wine map them.
+bool begins_as_program(int fd) {
+  char start[SELFMAG] = {};
+  return pread(fd, start, sizeof start, 0) == sizeof start &&
+         (memcmp(start, ELFMAG, SELFMAG) == 0 || memcmp(start, "MZ", 2) == 0);
 }
 
 }  // namespace
@@ -30,12 +44,20 @@ ModuleFile* Modules::file_of(const space::Process& process, const space::Mapping
   FileKey key{mapping.file.major, mapping.file.minor, mapping.file.inode, mapping.file.generation, mapping.path,
               object::to_hex(mapping.build_id)};
   auto& slot = files_[key];
-  if (slot && (slot->elf || slot->a_pid == process.access_tid)) return slot.get();
-  if (!slot) slot = std::make_unique<ModuleFile>();
-  slot->path = mapping.path;
-  slot->a_pid = process.access_tid;
-  open(*slot, process, mapping);
-  return slot.get();
+  if (!slot || (!slot->elf && slot->a_pid != process.access_tid)) {
+    if (!slot) slot = std::make_unique<ModuleFile>();
+    slot->path = mapping.path;
+    slot->a_pid = process.access_tid;
+    open(*slot, process, mapping);
+  }
+  return slot->is_generated ? nullptr : slot.get();
+}
+
+// Compilers that never let memory be written and executed at one address map a file twice: .NET, Erlang, V8, wasmtime.
+bool Modules::is_generated_code(const space::Process& process, const space::Mapping& mapping) const {
+  if (mapping.path.starts_with("/memfd:")) return true;
+  auto fd = surroundings_.same_machine ? open_mapped(process, mapping) : fail("of another machine");
+  return fd && !begins_as_program(fd->get());
 }
 
 Result<std::shared_ptr<object::ElfFile>> Modules::open_elf(const space::Process& process, const space::Mapping& mapping) const {
@@ -50,6 +72,8 @@ Result<std::shared_ptr<object::ElfFile>> Modules::open_elf(const space::Process&
 
 void Modules::open(ModuleFile& file, const space::Process& process, const space::Mapping& mapping) {
   auto elf = open_elf(process, mapping);
+  file.is_generated = !elf && is_generated_code(process, mapping);
+  if (file.is_generated) return;
   if (!elf) {
     file.error = elf.error().message;
     file.build_id = object::to_hex(mapping.build_id);

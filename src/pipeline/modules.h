@@ -27,12 +27,13 @@ struct ModuleFile {
   std::string error;
   int32_t a_pid = 0;                          // a process that maps it: its root is where the debug file may be
   bool debug_searched = false;
+  bool is_generated = false;                  // no program at all: a compiler wrote code into it while the process ran
 };
 
 // One mapping's view of its file.
 struct MappedModule {
   space::MappingPtr mapping;  // kept alive: the cache key is its address
-  ModuleFile* file = nullptr; // null: anonymous or special memory
+  ModuleFile* file = nullptr; // null: anonymous or special memory, or a file of generated code
   uint64_t bias = 0;          // avma - svma
 };
 
@@ -69,6 +70,7 @@ class Modules {
   void compile(ModuleFile& file);
 
   Result<std::shared_ptr<object::ElfFile>> open_elf(const space::Process& process, const space::Mapping& mapping) const;
+  bool is_generated_code(const space::Process& process, const space::Mapping& mapping) const;
 
   Diagnostics& diagnostics_;
   Surroundings surroundings_;

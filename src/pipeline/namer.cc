@@ -41,6 +41,7 @@ void Namer::name_all() {
   }
   if (!changing_.empty())
     place_by_time(builder_, changing_, [this](profile::LocationId id, uint64_t time_ns) { return jit_location_at(id, time_ns); });
+  interner_.jit_names().report(diagnostics_);
 }
 
 void Namer::name_file(ModuleFile& file, std::span<const profile::LocationId> locations) {

@@ -244,6 +244,18 @@ TEST(Pipeline, GeneratedCodeOfTwoProcessesIsNeverTheSame) {
   EXPECT_EQ(uses.size(), 2u);
 }
 
+// What is never written and executed at one address lies in a file that has no name: .NET, Erlang, huge pages.
+TEST(Pipeline, CodeThatCompilersKeepInFilesIsGeneratedCode) {
+  for (std::string_view path : {"/memfd:doublemapper (deleted)", "/dev/zero (deleted)", "/anon_hugepage (deleted)",
+                                "/SYSV00000000 (deleted)"}) {
+    auto p = Recording().add(mmap_of(7, 0x10000, path)).sample(7, 10, {0x10010}).finish();
+    ASSERT_EQ(p.locations.size(), 1u) << path;
+    EXPECT_EQ(p.locations[0].kind, profile::FrameKind::kJit) << path;
+    EXPECT_EQ(p.text(p.mappings[p.locations[0].mapping.index()].path), path);
+    EXPECT_FALSE(p.diagnostics.entries().contains("modules_unreadable")) << path;
+  }
+}
+
 TEST(ImportedNames, OnlyTheLinkersAreDemangled) {
   profile::ProfileBuilder builder;
   for (auto [name, system] : {std::pair{"_ZN1a1fEi", "_ZN1a1fEi"}, {"mine", "_ZN1a1gEi"}, {"main", "main"}, {"_Zrubbish", "_Zrubbish"}})

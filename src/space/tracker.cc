@@ -2,14 +2,24 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace cprof::space {
 namespace {
 
+// Memory without a file: private; shared, which the kernel calls /dev/zero; on huge pages; of System V.
+constexpr std::string_view kAnonymousPaths[] = {"//anon",    "[heap]",         "[anon", "[stack",
+                                                "/dev/zero", "/anon_hugepage", "/SYSV"};
+
+bool is_anonymous(std::string_view path) {
+  return path.empty() ||
+         std::ranges::any_of(kAnonymousPaths, [&](std::string_view start) { return path.starts_with(start); });
+}
+
 MappingKind kind_of(const event::Mmap& mmap) {
   if (mmap.path == "[vdso]") return MappingKind::kVdso;
-  if (mmap.path.empty() || mmap.path.starts_with("//anon") || mmap.path == "[heap]" || mmap.path.starts_with("[anon") ||
-      mmap.path.starts_with("[stack"))
-    return MappingKind::kAnonymous;
+  if (is_anonymous(mmap.path)) return MappingKind::kAnonymous;
   if (mmap.path.starts_with("[")) return MappingKind::kSpecial;
   return MappingKind::kFile;
 }

@@ -9,8 +9,8 @@
 namespace cprof::symbolize {
 namespace {
 
-// Marks of the assembler and the compiler inside functions, not functions.
-bool is_mark(std::string_view name) { return name.empty() || name.starts_with('$') || name.starts_with(".L"); }
+// Marks of the compiler inside functions, not functions.
+bool is_mark(std::string_view name) { return name.empty() || name.starts_with(".L"); }
 
 // Smaller is better, among symbols of one address.
 auto rank(const object::Symbol& symbol) {

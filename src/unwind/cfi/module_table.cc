@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "unwind/cfi/go_code.h"
 #include "unwind/cfi/module_table_impl.h"
 
 namespace cprof::unwind {
@@ -90,8 +91,9 @@ Result<ModuleInput> read_module_input(object::ElfFile& file, object::ElfFile* de
     if (is_text(segment) && segment.memory_size <= ~uint64_t{0} - segment.vaddr)
       input.compile.text.emplace_back(segment.vaddr, segment.vaddr + segment.memory_size);
   if (!add_section(file, ".eh_frame", true, input.sources)) add_from_header(file, input.sources);
-  if (!add_section(file, ".debug_frame", false, input.sources) && debug_file)
-    add_section(*debug_file, ".debug_frame", false, input.sources);
+  const bool has_debug_frame = add_section(file, ".debug_frame", false, input.sources) ||
+                               (debug_file && add_section(*debug_file, ".debug_frame", false, input.sources));
+  if (!has_debug_frame) input.compile.known_code = go_code(file);
   add_known_code(file, input.compile);
   input.compile.entry = file.entry();
   input.compile.read_text = [&file](uint64_t svma, std::span<std::byte> into) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "object/go_program_for_tests.h"
 #include "unwind/cfi/cfi_bytes_for_tests.h"
 #include "unwind/cfi/module_table_impl.h"
 
@@ -115,6 +116,28 @@ TEST(ModuleTable, FileWithoutSectionHeaders) {
     ASSERT_TRUE(left && right);
     ASSERT_EQ(memcmp(left, right, sizeof(cp_rule)), 0) << std::hex << pc;
   }
+}
+
+TEST(ModuleTable, StrippedGoProgramsFramesAreAsDeepAsTheirTableSays) {
+  using object::GoProgram;
+  auto file = object::ElfFile::from_memory(GoProgram{}.build(), "stripped");
+  ASSERT_TRUE(file) << file.error().message;
+  auto table = ModuleTable::compile(**file, nullptr);
+  ASSERT_TRUE(table) << table.error().message;
+  auto rule_at = [&](uint64_t svma) {
+    const cp_rule* rule = cp_find_rule(&(*table)->impl().table, svma);
+    return rule ? *rule : cp_rule{};
+  };
+  EXPECT_EQ(rule_at(GoProgram::kText).cfa_kind, CP_CFA_NONE) << "its depths are not told";
+  for (uint64_t svma : {GoProgram::kWork, GoProgram::kWorkTail}) {
+    EXPECT_EQ(rule_at(svma).cfa_kind, CP_CFA_SP);
+    EXPECT_EQ(rule_at(svma).offset, 8);
+    EXPECT_EQ(rule_at(svma).fp_kind, CP_FP_SAME);
+  }
+  EXPECT_EQ(rule_at(GoProgram::kWorkBody).offset, 32);
+  EXPECT_EQ(rule_at(GoProgram::kWorkBody).fp_kind, CP_FP_AT_CFA);
+  EXPECT_EQ(rule_at(GoProgram::kWorkBody).fp_offset, -16);
+  EXPECT_EQ(rule_at(GoProgram::kGoexit + 1).cfa_kind, CP_CFA_STOP);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 // Little-endian, as this file never leaves the machine. Arrays follow in the header's order.
 struct Header {
   char magic[8] = {'c', 'p', 'r', 'o', 'f', 'U', 'T', '\n'};
-  uint32_t version = 3;          // raise when rows, rules or the compiler's decisions change
+  uint32_t version = 4;          // raise when rows, rules or the compiler's decisions change
   uint32_t elf_machine = 0;
   uint64_t input_hash = 0;
   uint64_t payload_hash = 0;
@@ -78,7 +78,8 @@ uint64_t hash_of_input(const ModuleInput& input) {
   hash.add(input.compile.machine->elf_machine);
   hash.add(input.compile.entry);
   for (auto [start, end] : input.compile.text) hash.add(start), hash.add(end);
-  for (const KnownCode& known : input.compile.known_code) hash.add(known.start), hash.add(known.end), hash.add(known.rule.offset);
+  for (const KnownCode& known : input.compile.known_code)
+    hash.add(known.start), hash.add(known.end), hash.add(std::as_bytes(std::span(&known.rule, 1)));
   for (const CfiSource& source : input.sources) {
     hash.add(source.svma);
     hash.add(source.bytes);
