@@ -8,10 +8,10 @@ set(whole_modules embed collect/inproc)
 set(files
   base/container_name.cc base/diagnostics.cc base/file.cc base/fmt_instance.cc base/result.cc base/string_table.cc base/text_hash.cc base/utf8.cc
   object/byte_source.cc object/decompress.cc object/dynamic_symbols.cc object/elf_file.cc object/elf_headers.cc
-  object/elf_symbols.cc object/process_maps.cc object/process_status.cc
+  object/elf_symbols.cc object/go_table.cc object/process_maps.cc object/process_status.cc
   profile/builder.cc profile/frame_name.cc profile/profile.cc
   unwind/core/unwind_rows.c
-  unwind/cfi/aarch64/machine.cc unwind/cfi/cfi_section.cc unwind/cfi/expression.cc unwind/cfi/frame_program.cc
+  unwind/cfi/aarch64/machine.cc unwind/cfi/cfi_section.cc unwind/cfi/expression.cc unwind/cfi/frame_program.cc unwind/cfi/go_code.cc
   unwind/cfi/machine.cc unwind/cfi/module_table.cc unwind/cfi/row_builder.cc unwind/cfi/rule_parts.cc
   unwind/cfi/table_compiler.cc unwind/cfi/x86_64/machine.cc
   symbolize/interval_map.cc symbolize/plt_stubs.cc symbolize/symbol_index.cc
