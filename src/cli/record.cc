@@ -282,6 +282,7 @@ int record_main(std::vector<std::string> arguments) {
   session::Listener listener;
   if (terminal) listener.progress = show_progress;
   if (!a.quiet) listener.part_written = [](const std::string& path) { say(fmt::format("cprof: wrote {}", path)); };
+  listener.part_losses = say_output_losses;
   auto recorded = session::record(*options, listener);
   if (terminal) fmt::print(stderr, "\r\033[K");
   if (!recorded) return fail_with(recorded.error());

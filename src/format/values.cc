@@ -18,7 +18,7 @@ std::string names_of_metrics(const Profile& profile) {
     if (!names.empty()) names += ", ";
     names += profile.text(metric.name);
   }
-  return names.empty() ? "none" : names;
+  return names.empty() ? "none (marks and counters are no values of stacks)" : names;
 }
 
 std::unexpected<Error> no_metric(const Profile& profile, std::string_view what) {

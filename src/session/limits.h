@@ -16,9 +16,9 @@ class Limits {
  public:
   // raw: may be null. complete: what a part's profile gets besides what the pipeline knows.
   Limits(const RecordOptions& options, pipeline::Pipeline& pipeline, const format::RawWriter* raw,
-         std::function<void(profile::Profile&)> complete, std::function<void(const std::string&)> on_part)
-      : options_(options), pipeline_(pipeline), raw_(raw), complete_(std::move(complete)), on_part_(std::move(on_part)),
-        parts_(options.outputs, options.write, options.rotate) {}
+         std::function<void(profile::Profile&)> complete, const Listener& listener)
+      : options_(options), pipeline_(pipeline), raw_(raw), complete_(std::move(complete)), on_part_(listener.part_written),
+        parts_(options.outputs, options.write, options.rotate, listener.part_losses) {}
 
   // is_dump_wanted: somebody asked for the window as it is now. False: the recording has its full size.
   Result<bool> look(bool is_dump_wanted);

@@ -27,11 +27,13 @@ size_t extension_bytes(const Output& output) {
 
 // In the copy: signals to the recording are not its own, and it ends without undoing what the original still uses.
 [[noreturn]] void write_and_exit(const std::function<Result<profile::Profile>()>& make, const std::vector<Output>& outputs,
-                                 const format::WriteOptions& options, int error_fd) {
+                                 const format::WriteOptions& options, const LossListener& on_losses, int error_fd) {
   for (int number : {SIGINT, SIGTERM, SIGUSR2}) signal(number, SIG_IGN);
   Result<void> written;
-  // What a part's format cannot hold is not said here: the last part, which is written like any output, says it.
-  if (auto profile = make()) written = write_outputs(*profile, outputs, options, [](const std::string&, const Diagnostics&) {});
+  const auto note = [&](const std::string& path, const Diagnostics& losses) {
+    if (on_losses) on_losses(path, losses);
+  };
+  if (auto profile = make()) written = write_outputs(*profile, outputs, options, note);
   else written = std::unexpected(profile.error());
   if (!written) (void)write_fully(error_fd, std::as_bytes(std::span(written.error().message)), "pipe");
   _exit(written ? 0 : 1);
@@ -59,7 +61,7 @@ Result<void> PartWriter::start(const std::function<Result<profile::Profile>()>& 
   Fd read_end(ends[0]), write_end(ends[1]);
   pid_t child = fork();
   if (child < 0) return fail_errno("fork, to write a part of the recording");
-  if (child == 0) write_and_exit(make, outputs_of(next_), options_, write_end.get());
+  if (child == 0) write_and_exit(make, outputs_of(next_), options_, on_losses_, write_end.get());
   child_ = child;
   error_ = std::move(read_end);
   return {};

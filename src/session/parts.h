@@ -21,9 +21,9 @@ std::string part_path(const Output& output, size_t number);
 
 class PartWriter {
  public:
-  // keep: only the newest so many parts stay; 0: all.
-  PartWriter(const std::vector<Output>& outputs, const format::WriteOptions& options, size_t keep)
-      : outputs_(outputs), options_(options), keep_(keep) {}
+  // keep: only the newest so many parts stay; 0: all. on_losses is called in the copy.
+  PartWriter(const std::vector<Output>& outputs, const format::WriteOptions& options, size_t keep, LossListener on_losses = {})
+      : outputs_(outputs), options_(options), on_losses_(std::move(on_losses)), keep_(keep) {}
   ~PartWriter();
   PartWriter(const PartWriter&) = delete;
 
@@ -47,6 +47,7 @@ class PartWriter {
 
   const std::vector<Output>& outputs_;
   const format::WriteOptions& options_;
+  LossListener on_losses_;
   size_t keep_, next_ = 0, count_written_ = 0;
   pid_t child_ = -1;
   Fd error_;  // what the copy has to say

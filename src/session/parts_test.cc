@@ -85,6 +85,24 @@ TEST_F(Writing, AllStayWhenNoNumberIsGiven) {
   EXPECT_EQ(files().size(), 6u);
 }
 
+TEST_F(Writing, APartTellsWhatItsFormatCannotHold) {
+  const std::string told = root_ + "/told";
+  outputs_.resize(1);
+  PartWriter parts(outputs_, options_, 0, [&](const std::string& path, const Diagnostics& losses) {
+    std::ofstream(told, std::ios::app) << path << " " << losses.count("samples_of_other_events") << "\n";
+  });
+  for (int i = 0; i < 2; ++i)
+    ASSERT_TRUE(parts.start([]() -> Result<profile::Profile> {
+      profile::ProfileBuilder b;
+      const auto clock = b.add_metric("cpu-clock", "nanoseconds", 1, true), faults = b.add_metric("page-faults", "count");
+      b.add_sample({.time_ns = 5, .metric = clock});
+      b.add_sample({.time_ns = 6, .metric = faults});
+      return b.take();
+    }));
+  ASSERT_TRUE(parts.wait());
+  EXPECT_EQ(text("told"), root_ + "/run.0.folded 1\n" + root_ + "/run.1.folded 1\n");
+}
+
 TEST_F(Writing, ThePartThatFailsIsNamedAndTheNextOneIsWritten) {
   PartWriter parts(outputs_, options_, 0);
   ASSERT_TRUE(parts.start([] { return Result<profile::Profile>(fail("no room for names")); }));

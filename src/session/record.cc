@@ -115,7 +115,7 @@ Result<Recorded> record(const RecordOptions& options, const Listener& listener) 
     cost.tell(profile.run, collector->bytes_read());
     if (options.before_writing) options.before_writing(profile);
   };
-  Limits limits(options, pipeline, raw.get(), complete, listener.part_written);
+  Limits limits(options, pipeline, raw.get(), complete, listener);
   Checkpoint checkpoint(options.outputs, pipeline, collector->get());
   StopSignals signals(options.window_s > 0);
   TRY(collector->get().open(pipeline));

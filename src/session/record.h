@@ -72,9 +72,12 @@ struct Progress {
   uint64_t samples = 0;
   double seconds = 0;
 };
+// Hears for each output what its format could not hold.
+using LossListener = std::function<void(const std::string& path, const Diagnostics& losses)>;
 struct Listener {
   std::function<void(const Progress&)> progress;
   std::function<void(const std::string& path)> part_written;
+  LossListener part_losses;  // called in the copy of the process that writes the part
 };
 Result<Recorded> record(const RecordOptions& options, const Listener& listener);
 
@@ -84,8 +87,6 @@ bool needs_times(const RecordOptions& options);
 
 // Before a long recording: whether its outputs can be written at all.
 Result<void> check_outputs(const std::vector<Output>& outputs);
-// Hears for each output what its format could not hold.
-using LossListener = std::function<void(const std::string& path, const Diagnostics& losses)>;
 Result<void> write_outputs(const profile::Profile& profile, const std::vector<Output>& outputs,
                            const format::WriteOptions& options, const LossListener& on_losses);
 // The rest of a recording; then its parts that are too many go.

@@ -98,15 +98,23 @@ class CallgrindReader {
   }
 
   // "(3) name" gives the name a number, "(3)" is the name of that number.
-  Result<StringId> name_of(std::string_view value, NumberMap<uint64_t, StringId>& names) {
+  StringId name_of(std::string_view value, NumberMap<uint64_t, StringId>& names) {
     const size_t close = value.find(')');
     const auto number = value.starts_with('(') && close != value.npos ? number_of(value.substr(1, close - 1)) : std::nullopt;
     if (!number) return value == "???" ? profile::kNoText : builder_.intern(value);
     const std::string_view name = trim(value.substr(close + 1));
     if (!name.empty()) return names[*number] = name == "???" ? profile::kNoText : builder_.intern(name);
     auto known = names.find(*number);
-    if (known == names.end()) return fail(fmt::format("the name ({}) was never told", *number));
-    return known->second;
+    return known == names.end() ? untold_name(*number, names) : known->second;
+  }
+
+  // Some writers name only the functions that have costs, not those that are called: the cost is there all the same.
+  StringId untold_name(uint64_t number, NumberMap<uint64_t, StringId>& names) {
+    const std::string text = fmt::format("({})", number);
+    builder_.profile().diagnostics.add("callgrind_untold_names", Severity::kError,
+                                       "names that the file uses by their number and never tells are shown as that number", 1,
+                                       fmt::format("{} in line {}", text, lines_.line_number()));
+    return names[number] = builder_.intern(text);
   }
 
   Result<void> add_name(std::string_view key, std::string_view value) {
@@ -116,22 +124,22 @@ class CallgrindReader {
       return {};
     }
     if (key == "ob") {
-      object_ = TRY(name_of(value, objects_));
+      object_ = name_of(value, objects_);
     } else if (key == "fl" || key == "fi" || key == "fe") {
-      file_ = TRY(name_of(value, files_));
+      file_ = name_of(value, files_);
     } else if (key == "fn") {
-      const StringId name = TRY(name_of(value, functions_));
+      const StringId name = name_of(value, functions_);
       function_ = graph_.function({name, file_, object_});
     } else if (key == "cob") {
-      called_object_ = TRY(name_of(value, objects_));
+      called_object_ = name_of(value, objects_);
     } else if (key == "cfi" || key == "cfl") {
-      called_file_ = TRY(name_of(value, files_));
+      called_file_ = name_of(value, files_);
     } else if (key == "cfn") {
-      called_name_ = TRY(name_of(value, functions_));
+      called_name_ = name_of(value, functions_);
     } else if (key == "jfi") {
-      TRY(name_of(value, files_));  // may number a name
+      name_of(value, files_);  // may number a name
     } else if (key == "jfn") {
-      TRY(name_of(value, functions_));
+      name_of(value, functions_);
     } else {
       return fail(fmt::format("\"{}=\" is not known", key));
     }
@@ -165,10 +173,12 @@ class CallgrindReader {
     costs_.clear();
     while (!line.empty()) {
       const std::string_view word = take_word(line);
-      const auto number = number_of(word);
+      const bool is_negative = word.starts_with('-');  // memory that a function gave back
+      const auto number = number_of(is_negative ? word.substr(1) : word);
       if (!number) return fail(fmt::format("\"{}\" is not a cost", word));
       if (costs_.size() == events_.size()) return fail(fmt::format("more costs than the {} events", events_.size()));
-      costs_.push_back(in_unit(*number, events_[costs_.size()].factor));
+      const int64_t cost = in_unit(*number, events_[costs_.size()].factor);
+      costs_.push_back(is_negative ? -cost : cost);
     }
     add_to_graph();
     return {};

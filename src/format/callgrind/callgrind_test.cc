@@ -119,7 +119,6 @@ TEST(Callgrind, ErrorsTellTheLine) {
   EXPECT_EQ(read_dump(callgrind_format(), "events: I\n1 2\n"), "test-input: line 2: costs before \"fn=\"");
   EXPECT_EQ(read_dump(callgrind_format(), "fn=a\n1 2\n"), "test-input: line 2: costs before \"events:\"");
   EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\n1 2 3\n"), "test-input: line 3: more costs than the 1 events");
-  EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=(3)\n"), "test-input: line 2: the name (3) was never told");
   EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\nx1 2\n"), "test-input: line 3: neither a header, nor a name, nor costs");
   EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\ncalls=1 2\n"), "test-input: line 3: calls= without cfn=");
   EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\n1 2\ncfn=b\ncalls=1 2\n"), "test-input: ends inside a call, at line 5");
@@ -127,6 +126,31 @@ TEST(Callgrind, ErrorsTellTheLine) {
   EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\nzz=1\n"), "test-input: line 3: \"zz=\" is not known");
   EXPECT_EQ(read_dump(callgrind_format(), "events: I\n"), "test-input: no costs");
   EXPECT_EQ(read_dump(callgrind_format(), "events: I\nfn=a\n1 2\nevents: J\n"), "test-input: line 4: not supported: parts with other events");
+}
+
+// What some writers do with functions that have no costs of their own.
+TEST(Callgrind, NamesThatAreNeverToldAreNumbers) {
+  auto profile = read_bytes(callgrind_format(), "events: I\nfn=(1) main\n1 10\ncfi=(7)\ncfn=(9)\ncalls=1 5\n2 20\nfn=(9)\n5 20\n");
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(total(*profile, "I"), 30);
+  EXPECT_NE(dump(*profile).find("(9)@5:"), std::string::npos) << dump(*profile);
+  EXPECT_EQ(profile->diagnostics.count("callgrind_untold_names"), 2u);
+}
+
+// Memory that a function gave back: each line keeps its amount, and where it was given back goes by the other event.
+TEST(Callgrind, CostsBelowZero) {
+  auto profile = read_bytes(callgrind_format(),
+                            "events: Time_(10ns) Memory_(bytes)\nfn=main\n1 10 100\ncfn=f\ncalls=1 5\n2 30 -40\ncfn=g\ncalls=1 9\n"
+                            "3 10 8\nfn=g\n9 10 8\ncfn=f\ncalls=1 5\n10 10 -24\nfn=f\n5 20 -100\n6 20 36\n");
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(self_costs(*profile, "Memory"), (std::map<std::string, int64_t>{
+      {"main :1", 100}, {"g :9", 8}, {"f :5", -100}, {"f :6", 36}}));
+  EXPECT_EQ(self_costs(*profile, "Time"), (std::map<std::string, int64_t>{
+      {"main :1", 100}, {"g :9", 100}, {"f :5", 200}, {"f :6", 200}}));
+  EXPECT_NE(dump(*profile).find("main@2:;f@5:; Memory/bytes=-75\n"), std::string::npos) << dump(*profile);
+  auto alone = read_bytes(callgrind_format(), "events: Memory\nfn=main\n1 -10\ncfn=f\ncalls=1 5\n2 -30\nfn=f\n5 -30\n");
+  ASSERT_TRUE(alone) << alone.error().message;
+  EXPECT_EQ(dump(*alone), "main@1:; Memory/count=-10\nmain@2:;f@5:; Memory/count=-30\n");
 }
 
 TEST(Callgrind, TotalsThatDifferAreNoted) {

@@ -1,7 +1,8 @@
 // Roots are functions that cost more than the calls of them do: nobody is told to have called them for the difference.
 // From there the calls are followed, the most costly stack first. A branch is a function at the end of a stack; its share
 // is how much of all that the function did happened there. When all branches are known, each function's own costs are dealt
-// out to its branches by their shares, in whole numbers whose sum is exact.
+// out to its branches by their shares, in whole numbers whose sum is exact. Costs below 0 (memory given back) tell nothing
+// of shares: an event that has some goes the way of one that has none, else of its amounts.
 #include "format/callgrind/graph_stacks.h"
 
 #include <algorithm>
@@ -33,6 +34,7 @@ class StackMaker {
   }
 
   void run() {
+    choose_guides();
     sum_up();
     add_roots();
     expand();
@@ -55,6 +57,22 @@ class StackMaker {
       return weight != other.weight ? weight < other.weight : branch > other.branch;
     }
   };
+
+  void choose_guides() {
+    has_negative_.assign(events_, false);
+    guides_.resize(events_);
+    const auto note = [&](std::span<const int64_t> costs) {
+      for (size_t e = 0; e < events_; ++e)
+        if (costs[e] < 0) has_negative_[e] = true;
+    };
+    for (size_t i = 0; i < graph_.places().size(); ++i) note(graph_.self(i));
+    for (size_t i = 0; i < graph_.calls().size(); ++i) note(graph_.inclusive(i));
+    const auto clean = static_cast<size_t>(std::ranges::find(has_negative_, false) - has_negative_.begin());
+    for (size_t e = 0; e < events_; ++e) guides_[e] = has_negative_[e] && clean < events_ ? clean : e;
+  }
+
+  // What shares of event e go by.
+  double cost_of(std::span<const int64_t> costs, size_t e) const { return std::abs(static_cast<double>(costs[guides_[e]])); }
 
   double& at(std::vector<double>& costs, size_t row, size_t event) const { return costs[row * events_ + event]; }
 
@@ -82,15 +100,15 @@ class StackMaker {
 
   void add_cost_of(FunctionRow f, std::span<const int64_t> costs, bool is_self) {
     for (size_t e = 0; e < events_; ++e) {
-      at(inclusive_, f, e) += static_cast<double>(costs[e]);
-      if (is_self) total_[e] += static_cast<double>(costs[e]);
+      at(inclusive_, f, e) += cost_of(costs, e);
+      if (is_self) total_[e] += cost_of(costs, e);
     }
     if (is_self) add_to_circle(f, costs, true);
   }
 
   void add_to_circle(FunctionRow f, std::span<const int64_t> costs, bool is_own) {
     for (size_t e = 0; e < events_; ++e) {
-      const auto cost = static_cast<double>(costs[e]);
+      const double cost = cost_of(costs, e);
       at(uncalled_, recursion_.circle[f], e) += is_own ? cost : -cost;
       if (is_own) at(circle_inclusive_, recursion_.circle[f], e) += cost;
     }
@@ -155,7 +173,7 @@ class StackMaker {
     const uint32_t circle = recursion_.circle[call.to];
     const bool enters = circle != recursion_.circle[call.from.function];  // what it does inside itself counts once
     for (size_t e = 0; e < events_; ++e) {
-      const double cost = shares_[branch * events_ + e] * static_cast<double>(graph_.inclusive(row)[e]);
+      const double cost = shares_[branch * events_ + e] * cost_of(graph_.inclusive(row), e);
       const double all = enters ? at(circle_inclusive_, circle, e) : at(inclusive_, call.to, e);
       is_worth |= cost >= kLeastCost;
       if (all > 0) scratch_[e] = cost / all;
@@ -194,26 +212,31 @@ class StackMaker {
     for (size_t i = 0; i < graph_.places().size(); ++i)
       places[graph_.places()[i].from.function].push_back(static_cast<uint32_t>(i));
     for (FunctionRow f = 0; f < functions; ++f)
-      for (size_t e = 0; e < events_; ++e) deal_out_function(f, branches[f], places[f], e);
+      for (size_t e = 0; e < events_; ++e) {
+        deal_out_function(f, branches[f], places[f], e, 1);
+        if (has_negative_[e]) deal_out_function(f, branches[f], places[f], e, -1);
+      }
     if (is_cut_)
       builder_.profile().diagnostics.add("callgrind_stacks_cut", Severity::kNotice,
                                          "the call graph has more stacks than are made; the costs of small ones were "
                                          "added to great ones");
   }
 
-  // Places' costs fill the branches one after the other: as few pairs as can be, and both sums are exact.
-  void deal_out_function(FunctionRow f, std::span<const uint32_t> branches, std::span<const uint32_t> places, size_t e) {
+  // Places' costs fill the branches one after the other: as few pairs as can be, and both sums are exact. Those above 0 and
+  // those below are dealt out by themselves.
+  void deal_out_function(FunctionRow f, std::span<const uint32_t> branches, std::span<const uint32_t> places, size_t e,
+                         int64_t sign) {
     const double factor = excess(f, branches, e);
     std::vector<int64_t> costs;
     int64_t total = 0;
     for (uint32_t place : places) {
-      costs.push_back(std::llround(std::min(static_cast<double>(graph_.self(place)[e]) * factor, 0x1p62)));
-      if (factor == 1) costs.back() = graph_.self(place)[e];
+      const int64_t self = std::max<int64_t>(graph_.self(place)[e] * sign, 0);
+      costs.push_back(factor == 1 ? self : std::llround(std::min(static_cast<double>(self) * factor, 0x1p62)));
       total = add_clamped(total, costs.back());
     }
     if (total == 0) return;
     if (branches.empty()) {  // beyond the budget: a stack of its own
-      for (size_t i = 0; i < places.size(); ++i) add_cost({}, places[i], e, costs[i]);
+      for (size_t i = 0; i < places.size(); ++i) add_cost({}, places[i], e, costs[i] * sign);
       return;
     }
     const std::vector<int64_t> parts = parts_of(total, branches, e);
@@ -221,7 +244,7 @@ class StackMaker {
     for (size_t i = 0; i < branches.size(); ++i) {
       for (int64_t left = parts[i]; left > 0 && place < places.size();) {
         const int64_t now = std::min(left, costs[place]);
-        add_cost(branches_[branches[i]].parent, places[place], e, now);
+        add_cost(branches_[branches[i]].parent, places[place], e, now * sign);
         left -= now;
         if ((costs[place] -= now) == 0) ++place;
       }
@@ -238,7 +261,7 @@ class StackMaker {
   double excess(FunctionRow f, std::span<const uint32_t> branches, size_t e) const {
     double sum = 0;
     for (uint32_t b : branches) sum += shares_[b * events_ + e];
-    return !options_.believe_calls || recursion_.is_recursive[f] || sum <= 1 + 1e-6 ? 1 : sum;
+    return !options_.believe_calls || has_negative_[e] || recursion_.is_recursive[f] || sum <= 1 + 1e-6 ? 1 : sum;
   }
 
   // total in whole parts as the shares are; the parts' sum is total.
@@ -263,6 +286,8 @@ class StackMaker {
   StackOptions options_;
   profile::ProfileBuilder& builder_;
   size_t events_, max_branches_ = 0;
+  std::vector<bool> has_negative_;                       // by event
+  std::vector<size_t> guides_;                           // by event: the event whose costs tell its shares
   Recursion recursion_;
   std::vector<double> inclusive_, total_;                // by function and event; by event
   std::vector<double> circle_inclusive_, uncalled_;      // by circle and event

@@ -63,6 +63,16 @@ bool is_trace_array(std::string_view text) {
   return has_phase || (!is_whole && usual >= 2);
 }
 
+// What some writers put where an event was to come.
+void skip_nulls(std::string_view& text) {
+  constexpr std::string_view kNull = "null";
+  while (text.starts_with(kNull)) {
+    const size_t next = text.find_first_not_of(" \t\r\n,", kNull.size());
+    if (next == text.npos) return;
+    text.remove_prefix(next);
+  }
+}
+
 }  // namespace
 
 bool sniff_chrome(std::span<const std::byte> head) {
@@ -76,7 +86,9 @@ bool sniff_chrome(std::span<const std::byte> head) {
   skip_space();
   if (text.empty()) return false;
   if (first == '{') return text[0] == '"' && is_trace_document(whole);
-  return first == '[' && text[0] == '{' && is_trace_array(whole);
+  if (first != '[') return false;
+  skip_nulls(text);
+  return text[0] == ']' || (text[0] == '{' && is_trace_array(whole));
 }
 
 const FormatInfo& chrome_format() {

@@ -325,7 +325,7 @@ class ChromeReader {
     if (category == kSampleCategory) return add_sample(event);
     const auto time = time_of(event);
     if (!time) return;
-    stacks_left_out_ += event.frame != profile::kNoText || !event.stack.empty();
+    if (event.frame != profile::kNoText || !event.stack.empty()) keep_stack(event, *time);
     const bool is_of_thread = event.scope != 'p' && event.scope != 'g';
     make_room(builder_.profile().marks);
     builder_.profile().marks.push_back({.thread = is_of_thread ? tasks_.thread(event) : ThreadId(),
@@ -334,6 +334,19 @@ class ChromeReader {
                                         .time_ns = static_cast<uint64_t>(*time),
                                         .track = is_of_thread ? TrackId() : mark_track(event),
                                         .labels = labels()});
+  }
+
+  // In a trace that has nothing else, marks with stacks are its samples.
+  void keep_stack(const TraceEvent& event, int64_t time) {
+    PendingSample sample{.time_ns = time, .thread = tasks_.thread(event), .metric = parser_.intern("marks"), .frame = event.frame, .site = {}};
+    if (!event.stack.empty()) sample.site = frames_.site_of(event.stack);
+    marked_stacks_.push_back(sample);
+  }
+
+  void choose_samples() {
+    if (samples_.empty() && builder_.profile().slices.empty() && sampled_.empty()) samples_ = std::move(marked_stacks_);
+    else stacks_left_out_ = marked_stacks_.size();
+    marked_stacks_ = {};
   }
 
   TrackId mark_track(const TraceEvent& event) {
@@ -446,6 +459,7 @@ class ChromeReader {
     pair_threads(builder_, edges_, last_ns_, counts);
     edges_ = {};
     if (!async_.empty()) async_.pair(last_ns_, counts);
+    choose_samples();
     if (samples_.empty()) profile.slices.insert(profile.slices.end(), sampled_.begin(), sampled_.end());
     sampled_ = {};
     add_samples();
@@ -474,7 +488,9 @@ class ChromeReader {
   }
 
   std::string no_events() const {
-    return fmt::format("{}: this trace has no slices, samples, marks or counters", json_.name());
+    const std::string left_out =
+        malformed_ ? fmt::format(" (left out: {} events without a phase, or without a time within 146 years of 0)", malformed_) : "";
+    return fmt::format("{}: this trace has no slices, samples, marks or counters{}", json_.name(), left_out);
   }
 
   void add_samples() {
@@ -595,7 +611,7 @@ class ChromeReader {
          "slices that overlap others of their thread without nesting are shown on a further track", moved_);
     note("chrome_broken_stacks", Severity::kDataLoss, "samples whose stack is not in the file count on [unknown]",
          broken_stacks_);
-    note("chrome_stacks_left_out", Severity::kInfo, "stacks of instant events are not kept", stacks_left_out_);
+    note("chrome_stacks_left_out", Severity::kInfo, "stacks of marks are not kept beside slices and samples", stacks_left_out_);
     note("chrome_arguments_cut", Severity::kInfo, "arguments that are arrays, deeply nested, many or long were left out",
          arguments_cut_);
     note("chrome_arguments_left_out", Severity::kInfo,
@@ -620,7 +636,7 @@ class ChromeReader {
   StringId value_key_;
   std::vector<Edge> edges_;
   std::vector<Slice> sampled_;  // made of samples by our own writer
-  std::vector<PendingSample> samples_;
+  std::vector<PendingSample> samples_, marked_stacks_;
   std::vector<PendingWait> waits_;
   std::map<ProcessId, TrackId> mark_tracks_;
   std::map<CounterKey, TrackId> counter_tracks_;

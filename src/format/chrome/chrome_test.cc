@@ -140,9 +140,28 @@ TEST(Chrome, ArraysMayBeOpen) {
 
 TEST(Chrome, WhatHoldsNothingIsRefused) {
   for (std::string_view text : {"[]", "{}", R"({"traceEvents":[]})", R"([{"ph":"M","name":"process_name","pid":1,"args":{"name":"x"}}])",
-                                R"([{"ph":"O","ts":1,"pid":1,"tid":1,"name":"x"}])", R"([1,2,"x"])"})
+                                R"([{"ph":"O","ts":1,"pid":1,"tid":1,"name":"x"}])"})
     EXPECT_EQ(refusal(text), "test-input: this trace has no slices, samples, marks or counters") << text;
+  constexpr std::string_view kLeftOut = "test-input: this trace has no slices, samples, marks or counters (left out: 1 events without a phase, or "
+                                        "without a time within 146 years of 0)";
+  for (std::string_view text : {R"(["x"])", R"([{"ph":"X","name":"a","ts":1e30,"dur":5,"pid":1,"tid":1}])", R"([{"ph":"B","name":"a","pid":1,"tid":1}])"})
+    EXPECT_EQ(refusal(text), kLeftOut) << text;
   EXPECT_EQ(refusal("12"), "test-input: neither an array nor an object, at byte 2");
+}
+
+// Tracers that have nothing but moments with stacks.
+TEST(Chrome, MarksWithStacksAreTheSamplesOfATraceOfMarks) {
+  const std::string marks = R"({"ph":"i","name":"x","ts":1,"pid":1,"tid":1,"stack":["a","b"]},{"ph":"i","name":"y","ts":2,"pid":1,"tid":1,"stack":["a"]})";
+  const Profile alone = read_ok("[" + marks + "]");
+  EXPECT_EQ(alone.marks.size(), 2u);
+  ASSERT_EQ(alone.samples.size(), 2u);
+  ASSERT_EQ(alone.metrics.size(), 1u);
+  EXPECT_EQ(alone.text(alone.metrics[0].name), "marks");
+  EXPECT_EQ(alone.samples[0].weight, 1);
+  const Profile beside = read_ok("[" + marks + "," + event('X', "s", "1", R"(,"dur":5)") + "]");
+  EXPECT_TRUE(beside.samples.empty());
+  EXPECT_EQ(total(beside, "wall"), 5000);
+  EXPECT_EQ(beside.diagnostics.count("chrome_stacks_left_out"), 2u);
 }
 
 TEST(Chrome, NestedMetadataAndLongTextsComeFirst) {
@@ -225,9 +244,9 @@ TEST(Chrome, SamplesFindTheirStacks) {
 
 TEST(Chrome, SniffsOnlyItsOwn) {
   for (std::string_view text : {R"({"traceEvents":[)", R"(  {"displayTimeUnit":"ms","traceEvents":[]})", R"([{"name":"x","ph":"X"}])", R"([ {"pid":1,"ts":0)",
-                                R"({"stackFrames":{},"traceEvents":[]})"})
+                                R"({"stackFrames":{},"traceEvents":[]})", "[]", " [ ]", R"([null, null,{"name":"x","ph":"X"}])"})
     EXPECT_TRUE(sniff_chrome(as_span(text))) << text;
-  for (std::string_view text : {"", "{", "[", "{}", "[]", R"({"nodes":[],"startTime":1})", R"({"meta":{"traceEvents":1},"libs":[]})",
+  for (std::string_view text : {"", "{", "[", "{}", "[null", "[null,", R"({"nodes":[],"startTime":1})", R"({"meta":{"traceEvents":1},"libs":[]})",
                                 R"({"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{}})", R"([{"a":1}])", R"(["ph"])",
                                 R"({"a":{"traceEvents":[]}})"})
     EXPECT_FALSE(sniff_chrome(as_span(text))) << text;

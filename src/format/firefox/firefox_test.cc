@@ -127,7 +127,8 @@ TEST(Firefox, ErrorsSayWhat) {
   EXPECT_EQ(read_dump(firefox_format(), R"({"meta":{"interval":1,"stackwalk":1},"threads":[{"samples":{"schema":{"stack":0},"data":[[0]]}}]})"),
             "test-input: not supported: a Gecko profile that was not processed; profiler.firefox.com opens and saves it");
   EXPECT_EQ(read_dump(firefox_format(), R"({"threads":[{"lwp":3,"frames":[]}],"meta":{}})"),
-            "test-input: nothing of the Firefox Profiler in it (meta, shared, threads with a stackTable)");
+            "test-input: nothing of the Firefox Profiler in it (meta, shared, threads with a stackTable), nor of a Chrome trace, "
+            "speedscope or .cpuprofile");
   EXPECT_EQ(read_dump(firefox_format(), "[]"), "test-input: byte 0: an array where the object of a Firefox Profiler file should be");
   EXPECT_EQ(read_dump(firefox_format(), R"({"meta":{"preprocessedProfileVersion":3},"threads":[]})"), "test-input: no threads");
   EXPECT_EQ(read_dump(firefox_format(), R"({"threads":[{"stackTable":{"frame":[0,0],"prefix":[1,null]}}]})"),

@@ -49,7 +49,8 @@ class Converter {
   Result<void> convert_all() {
     if (file_.is_raw)
       return fail("not supported: a Gecko profile that was not processed; profiler.firefox.com opens and saves it");
-    if (!is_profile()) return fail("nothing of the Firefox Profiler in it (meta, shared, threads with a stackTable)");
+    if (!is_profile()) return fail("nothing of the Firefox Profiler in it (meta, shared, threads with a stackTable), nor of a Chrome trace, "
+                                    "speedscope or .cpuprofile");
     if (file_.threads.empty() && file_.counters.empty()) return fail("no threads");
     set_run();
     choose_metrics();

@@ -39,7 +39,9 @@ std::optional<Count> parse_count(std::string_view text) {
   if (parse_number(text, count.value)) return count;
   double value = 0;
   if (!parse_number(text, value) || !(std::fabs(value) < 9.2e18)) return std::nullopt;
-  return Count{std::llround(value), true};
+  count.value = std::llround(value);
+  count.is_rounded = static_cast<double>(count.value) != value;
+  return count;
 }
 
 struct StackLine {
@@ -91,6 +93,7 @@ class FoldedReader {
 
   Result<profile::Profile> read() {
     while (auto line = TRY(lines_.next())) add_line(*line);
+    if (malformed_ > stacks_read_ && stacks_read_ > 0) return fail(no_folded_file());
     if (!held_.empty()) return take_pairs();
     if (totals_.empty()) return fail(no_stacks());
     for (const auto& [key, site, value] : totals_) add_value(site, metric_, value);
@@ -105,6 +108,7 @@ class FoldedReader {
       if (!line.starts_with('#')) note_malformed(line);
       return;
     }
+    ++stacks_read_;
     if (may_be_pairs_)
       if (const auto first = first_of_two(*split); first && hold(*split, first->stack)) return;
     release();
@@ -132,7 +136,7 @@ class FoldedReader {
 
   void add_stack(const StackLine& line) {
     if (line.count.is_rounded)
-      builder_.profile().diagnostics.add("folded_rounded_counts", Severity::kNotice,
+      builder_.profile().diagnostics.add("folded_rounded_counts", Severity::kError,
                                          "counts with decimals were rounded to whole numbers");
     const TextHash key = hasher_(line.stack);
     const uint32_t row = stacks_.find_or_add(key.a, [&](uint32_t r) { return totals_[r].key == key; }, [&] {
@@ -155,8 +159,10 @@ class FoldedReader {
   }
 
   Result<profile::Profile> take() {
-    if (!any_value_) return fail(fmt::format("{}: total weight is 0", lines_.name()));
-    return builder_.take();
+    if (any_value_) return builder_.take();
+    const bool is_rounded = builder_.profile().diagnostics.count("folded_rounded_counts") > 0;
+    return fail(fmt::format("{}: total weight is 0{}", lines_.name(),
+                            is_rounded ? ": all counts are below 0.5, and counts are whole numbers" : ""));
   }
 
   Result<profile::Profile> take_pairs() {
@@ -203,6 +209,12 @@ class FoldedReader {
                                        fmt::format("line {}: {}", lines_.line_number(), line.substr(0, 60)));
   }
 
+  // Text of another kind, some of whose lines end in a number.
+  std::string no_folded_file() const {
+    return fmt::format("{}: not folded stacks: {} of {} lines are not \"frame;frame count\", as line {}", lines_.name(), malformed_,
+                       malformed_ + stacks_read_, first_malformed_);
+  }
+
   std::string no_stacks() const {
     if (malformed_)
       return fmt::format("{}: no stacks: line {} is not \"frame;frame count\"", lines_.name(), first_malformed_);
@@ -225,7 +237,7 @@ class FoldedReader {
   std::vector<Total> totals_;  // in the order of the file
   std::vector<profile::LocationId> locations_;                        // by the StringId of the frame's text
   std::vector<profile::LocationId> path_;
-  uint64_t malformed_ = 0, first_malformed_ = 0;
+  uint64_t malformed_ = 0, first_malformed_ = 0, stacks_read_ = 0;
 };
 
 }  // namespace

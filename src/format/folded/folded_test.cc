@@ -176,7 +176,7 @@ TEST(FoldedReader, TakesWhatOthersWrite) {
 }
 
 TEST(FoldedReader, MalformedLinesAreCounted) {
-  auto profile = read_bytes(folded_format(), "a;b 1\nno count here\n;; 5\na;b 1e99\n");
+  auto profile = read_bytes(folded_format(), "a;b 1\nno count here\n;; 5\na;b 2\na;c 3\na;b 1e99\n");
   ASSERT_TRUE(profile);
   EXPECT_EQ(profile->diagnostics.count("folded_malformed_lines"), 3u);
 }
@@ -235,6 +235,23 @@ TEST(FrameText, KindsOfModules) {
     EXPECT_EQ(kind_of_module(path), FrameKind::kJit) << path;
   for (auto path : {"/home/u/vmlinux-tool/bin/app", "[vdso]", "[heap]", "", "/usr/bin/perf-top.map", "a.kobold"})
     EXPECT_EQ(kind_of_module(path), FrameKind::kUser) << path;
+}
+
+TEST(FoldedReader, TextOfAnotherKindIsRefused) {
+  EXPECT_EQ(read_dump(folded_format(), "Attaching 1 probe...\n\n@[\n    a+12\n    b+13\n, comm]: 10\n"),
+            "test-input: not folded stacks: 4 of 5 lines are not \"frame;frame count\", as line 1");
+  auto some = read_bytes(folded_format(), "a;b 1\nnonsense\na;c 2\n");
+  ASSERT_TRUE(some) << some.error().message;
+  EXPECT_EQ(total(*some, "samples"), 3);
+}
+
+TEST(FoldedReader, DecimalsThatAreWholeAreNoLoss) {
+  auto whole = read_bytes(folded_format(), "a;b 1.0\na;c 1e3\n");
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(total(*whole, "samples"), 1001);
+  EXPECT_TRUE(whole->diagnostics.entries().empty());
+  EXPECT_EQ(read_dump(folded_format(), "a;b 0.3\na;c 0.1\n"),
+            "test-input: total weight is 0: all counts are below 0.5, and counts are whole numbers");
 }
 
 }  // namespace

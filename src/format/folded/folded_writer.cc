@@ -151,12 +151,17 @@ FoldedTree fold(const Profile& profile, const ValueChoice& choice, const WriteOp
 Result<void> write_folded(const Profile& profile, OutputFile& out, const WriteOptions& options) {
   const ValueChoice choice = TRY(choose_value(profile, options));
   std::string ending;
-  return fold(profile, choice, options).for_each_line(choice.divisor, [&](std::string_view path, FoldedTree::Node, int64_t value) -> Result<void> {
+  bool any_line = false;
+  const auto write_line = [&](std::string_view path, FoldedTree::Node, int64_t value) -> Result<void> {
+    any_line = true;
     TRY(out.write(path));
     ending.clear();
     fmt::format_to(std::back_inserter(ending), " {}\n", value);
     return out.write(ending);
-  });
+  };
+  TRY(fold(profile, choice, options).for_each_line(choice.divisor, write_line));
+  if (!any_line && options.losses) options.losses->add("total_weight_0", Severity::kError, "total weight is 0: no stack has a value, so nothing was written");
+  return {};
 }
 
 namespace {

@@ -6,7 +6,6 @@
 #include "format/gperftools/legacy_lines.h"
 #include "format/gperftools/legacy_text.h"
 #include "format/input.h"
-#include "format/words.h"
 
 namespace cprof::format {
 
@@ -25,8 +24,7 @@ bool sniff_gperftools(std::span<const std::byte> head) {
   while (!text.empty()) {
     const auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const auto trimmed = trim(line);
-    if (!trimmed.empty() && trimmed[0] != '#') return is_legacy_header(trimmed);
+    if (!is_before_legacy_header(line)) return is_legacy_header(line);
   }
   return false;
 }

@@ -38,9 +38,11 @@ int64_t scaled(int64_t value, double factor) {
   return result <= -0x1p63 ? INT64_MIN : static_cast<int64_t>(result);
 }
 
+// As it was counted where that tells no size: gperftools takes mapped memory off again in other pieces than it was mapped in,
+// which leaves bytes in 0 objects, and fewer objects than none.
 Amount unsampled(Amount seen, int64_t rate) {
-  if (seen.objects == 0 || seen.bytes == 0) return {};
-  if (rate <= 1) return seen;
+  const bool has_size = (seen.objects > 0 && seen.bytes > 0) || (seen.objects < 0 && seen.bytes < 0);
+  if (rate <= 1 || !has_size) return seen;
   const double size = static_cast<double>(seen.bytes) / static_cast<double>(seen.objects);
   const double factor = 1 / (1 - std::exp(-size / static_cast<double>(rate)));
   return {scaled(seen.objects, factor), scaled(seen.bytes, factor)};
@@ -58,7 +60,7 @@ class LegacyText {
     if (is_done_) return {};
     if (auto header = parse_heap_header(line_)) return read_heap(*header);
     if (auto rate = parse_jemalloc_header(line_)) return read_jemalloc(*rate);
-    if (line_.starts_with("--- contention")) return read_pairs(true);
+    if (line_.starts_with("--- contention") || line_.starts_with("--- mutex")) return read_pairs(true);
     if (line_.starts_with("--- heapz")) return read_pairs(false);
     if (line_.starts_with("--- threadz") || line_.starts_with("--- Thread ")) return read_threads();
     if (auto word = parse_count_header(line_)) return read_counts(*word);
@@ -79,7 +81,7 @@ class LegacyText {
 
   Result<bool> next_header() {
     while (TRY(next()))
-      if (!line_.empty() && line_[0] != '#') return true;
+      if (!is_before_legacy_header(line_)) return true;
     return false;
   }
 
@@ -162,8 +164,6 @@ class LegacyText {
 
   Result<void> add_heap_sample(const HeapSample& sample, int64_t rate) {
     const Amount allocated{sample.allocated_objects, sample.allocated_bytes}, used{sample.objects, sample.bytes};
-    if ((allocated.objects == 0 && allocated.bytes != 0) || (used.objects == 0 && used.bytes != 0))
-      return refuse("bytes in 0 objects");
     const Amount all = unsampled(allocated, rate), now = unsampled(used, rate);
     profile_.add_stack(stack_, std::array{all.objects, all.bytes, now.objects, now.bytes},
                        block_size(used.objects ? used : allocated));
@@ -177,7 +177,6 @@ class LegacyText {
       const auto sample = parse_heap_sample(line_);
       if (!sample) return refuse("not \"objects: bytes [objects: bytes] @ addresses\"");
       TRY(parse_stack(sample->stack));
-      if (sample->objects == 0 && sample->bytes != 0) return refuse("bytes in 0 objects");
       profile_.add_stack(stack_, std::array{sample->objects, sample->bytes},
                          block_size({sample->objects, sample->bytes}));
     }
@@ -293,7 +292,6 @@ class LegacyText {
 
   Result<void> add_java_heap(const PairSample& sample) {
     const Amount seen{sample.second, sample.first};
-    if (seen.objects == 0) return refuse("bytes in 0 objects");
     const Amount all = unsampled(seen, kJavaHeapRate);
     profile_.add_stack(stack_, std::array{all.objects, all.bytes}, block_size(seen));
     return {};
@@ -352,9 +350,15 @@ class LegacyText {
 
 }  // namespace
 
+// What jemalloc prints about leaks at the end of a program comes first where both went into one file.
+bool is_before_legacy_header(std::string_view line) {
+  line = trim(line);
+  return line.empty() || line[0] == '#' || line.starts_with("<jemalloc>:");
+}
+
 bool is_legacy_header(std::string_view line) {
   line = trim(line);
-  for (std::string_view start : {"--- symbol", "--- contention", "--- heapz", "--- threadz", "--- Thread "})
+  for (std::string_view start : {"--- symbol", "--- contention", "--- mutex", "--- heapz", "--- threadz", "--- Thread "})
     if (line.starts_with(start)) return true;
   return parse_heap_header(line) || parse_jemalloc_header(line) || parse_count_header(line);
 }

@@ -9,7 +9,9 @@
 
 namespace cprof::format {
 
-// Whether a text whose first line, that is neither empty nor a comment, is this one is such a profile.
+// Empty lines, comments and messages of the program: none of them is the header.
+bool is_before_legacy_header(std::string_view line);
+// Whether a text whose first other line is this one is such a profile.
 bool is_legacy_header(std::string_view line);
 
 Result<void> read_legacy_text(LegacyStream& stream, LegacyProfile& profile);

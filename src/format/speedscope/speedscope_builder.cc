@@ -12,14 +12,12 @@
 namespace cprof::format {
 namespace {
 
-constexpr size_t kMaxSlices = 1'000'000;  // beyond it the timeline is cut, the sums are not
-
 }  // namespace
 
 using profile::CallSiteId;
 using profile::LocationId;
 
-SpeedscopeBuilder::SpeedscopeBuilder(std::string name) : name_(std::move(name)) {
+SpeedscopeBuilder::SpeedscopeBuilder(std::string name, size_t max_slices) : name_(std::move(name)), max_slices_(max_slices) {
   builder_.profile().run.source = name_;
 }
 
@@ -119,14 +117,47 @@ Result<void> SpeedscopeBuilder::add_samples(const SpeedscopeProfile& from, const
 void SpeedscopeBuilder::open_frame(LocationId location, uint64_t at, bool is_time) {
   Open open{.location = location, .site = {}};
   auto& slices = builder_.profile().slices;
-  if (is_time && slices.size() == kMaxSlices)
-    builder_.profile().diagnostics.add("speedscope_slices_cut", Severity::kDataLoss,
-                                       "frames beyond 1,000,000 are in the sums but not on the timeline");
-  if (is_time && slices.size() < kMaxSlices) {
+  if (is_time && slices.size() == max_slices_ && max_depth_ > 1) cut_depth();
+  if (is_time && open_.size() < max_depth_ && slices.size() < max_slices_) {
     open.slice = slices.size();
     slices.push_back({.name = StringId(location.value), .start_ns = at, .depth = static_cast<uint32_t>(open_.size())});
+  } else if (is_time) {
+    ++slices_cut_;
   }
   open_.push_back(open);
+  if (location.index() >= open_count_.size()) open_count_.resize(location.index() + 1);
+  ++open_count_[location.index()];
+}
+
+// The deepest slices of all profiles go, until half of the room is free again: every thread stays on the timeline for as long
+// as it ran. One row always stays.
+void SpeedscopeBuilder::cut_depth() {
+  auto& slices = builder_.profile().slices;
+  std::vector<size_t> at_depth;
+  for (const profile::Slice& slice : slices) {
+    if (slice.depth >= at_depth.size()) at_depth.resize(slice.depth + 1);
+    ++at_depth[slice.depth];
+  }
+  size_t depth = 1;
+  for (size_t kept = at_depth[0]; depth < at_depth.size() && kept + at_depth[depth] <= max_slices_ / 2; ++depth)
+    kept += at_depth[depth];
+  max_depth_ = std::min(max_depth_, depth);
+  std::vector<size_t> moved;  // where each goes, and what follows the last
+  moved.reserve(slices.size() + 1);
+  size_t kept = 0;
+  for (const profile::Slice& slice : slices) {
+    moved.push_back(kept);
+    kept += slice.depth < max_depth_;
+  }
+  moved.push_back(kept);
+  slices_cut_ += slices.size() - kept;
+  for (Part& part : parts_) {
+    part.first_slice = moved[part.first_slice];
+    part.end_slice = moved[part.end_slice];
+  }
+  for (size_t i = 0; i < open_.size(); ++i)
+    if (open_[i].slice != Open::kNoSlice) open_[i].slice = i < max_depth_ ? moved[open_[i].slice] : Open::kNoSlice;
+  std::erase_if(slices, [&](const profile::Slice& slice) { return slice.depth >= max_depth_; });
 }
 
 void SpeedscopeBuilder::close_frame(uint64_t at) {
@@ -134,16 +165,23 @@ void SpeedscopeBuilder::close_frame(uint64_t at) {
     profile::Slice& slice = builder_.profile().slices[open_.back().slice];
     slice.duration_ns = at - slice.start_ns;
   }
+  --open_count_[open_.back().location.index()];
   open_.pop_back();
 }
 
-Result<void> SpeedscopeBuilder::close_event(const SpeedscopeEvent& event, size_t index) {
-  const uint32_t frame = event.frame;
-  const auto where = [&] { return fmt::format("profile {}: event {} closes frame {}", parts_.size(), index, frame); };
-  if (open_.empty()) return fail(where() + ", and none is open");
-  if (open_.back().location == location(frame)) return {};
-  const uint64_t top = builder_.profile().locations[open_.back().location.index()].address - 1;
-  return fail(fmt::format("{} while frame {} is on top", where(), top));
+void SpeedscopeBuilder::note_event(std::string_view name, std::string_view text, size_t index) {
+  builder_.profile().diagnostics.add(name, Severity::kError, text, 1, fmt::format("event {} of profile {}", index, parts_.size()));
+}
+
+// Exporters that round times put the close of a frame before those of the frames that it called: all of them end with it.
+void SpeedscopeBuilder::close_event(const SpeedscopeEvent& event, size_t index, uint64_t at) {
+  const LocationId closed = location(event.frame);
+  if (closed.index() >= open_count_.size() || open_count_[closed.index()] == 0)
+    return note_event("speedscope_unmatched_closes", "events that close a frame which is not open were left out", index);
+  if (open_.back().location != closed)
+    note_event("speedscope_closes_not_nested", "frames above one that an event closed were closed with it", index);
+  while (open_.back().location != closed) close_frame(at);
+  close_frame(at);
 }
 
 Result<void> SpeedscopeBuilder::add_events(const SpeedscopeProfile& from, const SpeedscopeUnit& unit) {
@@ -155,9 +193,11 @@ Result<void> SpeedscopeBuilder::add_events(const SpeedscopeProfile& from, const 
   SpeedscopeColumn<SpeedscopeEvent>::Cursor events(from.events);
   for (size_t i = 0; i < from.events.size(); ++i) {
     const SpeedscopeEvent event = events.next();
-    const auto now = static_cast<int64_t>(TRY(time(event.at, unit)));
-    if (now < last && i > 0)
-      return fail(fmt::format("profile {}: event {} is before the one in front of it", parts_.size(), i));
+    auto now = static_cast<int64_t>(TRY(time(event.at, unit)));
+    if (now < last && i > 0) {
+      note_event("speedscope_times_back", "events before the one in front of them count at its time", i);
+      now = last;
+    }
     pass(now);
     if (event.is_open) {
       const CallSiteId parent = open_.empty() ? CallSiteId() : open_.back().site;
@@ -165,8 +205,7 @@ Result<void> SpeedscopeBuilder::add_events(const SpeedscopeProfile& from, const 
       open_frame(here, static_cast<uint64_t>(now), unit.is_time);
       open_.back().site = builder_.site(parent, here);
     } else {
-      TRY(close_event(event, i));
-      close_frame(static_cast<uint64_t>(now));
+      close_event(event, i, static_cast<uint64_t>(now));
     }
   }
   if (open_.empty()) return {};
@@ -244,6 +283,10 @@ Result<profile::Profile> SpeedscopeBuilder::take() {
   TRY(name_frames());
   for (size_t i = 0; i < parts_.size(); ++i) give_thread(parts_[i], i);
   set_run();
+  if (slices_cut_)
+    builder_.profile().diagnostics.add("speedscope_slices_cut", Severity::kDataLoss,
+                                       "frames of a long file's deepest rows are in the sums but not on the timeline", slices_cut_,
+                                       fmt::format("{} rows are left", max_depth_));
   if (rounded_)
     builder_.profile().diagnostics.add("speedscope_rounded_values", Severity::kNotice,
                                        "values were rounded to whole numbers", rounded_);

@@ -29,7 +29,9 @@ struct SpeedscopeProfile {
 
 class SpeedscopeBuilder {
  public:
-  explicit SpeedscopeBuilder(std::string name);
+  // The timeline has no more slices than that, the sums are whole.
+  static constexpr size_t kMaxSlices = 1'000'000;
+  explicit SpeedscopeBuilder(std::string name, size_t max_slices = kMaxSlices);
 
   // The stack of these frames, root first.
   profile::CallSiteId stack(std::span<const uint32_t> frames);
@@ -53,9 +55,11 @@ class SpeedscopeBuilder {
   Result<uint64_t> time(SpeedscopeValue v, const SpeedscopeUnit& unit);
   Result<void> add_samples(const SpeedscopeProfile& from, const SpeedscopeUnit& unit);
   Result<void> add_events(const SpeedscopeProfile& from, const SpeedscopeUnit& unit);
-  Result<void> close_event(const SpeedscopeEvent& event, size_t index);
+  void note_event(std::string_view name, std::string_view text, size_t index);
+  void close_event(const SpeedscopeEvent& event, size_t index, uint64_t at);
   void open_frame(profile::LocationId location, uint64_t at, bool is_time);
   void close_frame(uint64_t at);
+  void cut_depth();
   void show(profile::CallSiteId site, uint64_t at);
   void add(profile::CallSiteId site, int64_t value);
   profile::MetricId metric(const SpeedscopeProfile& from, const SpeedscopeUnit& unit);
@@ -73,8 +77,11 @@ class SpeedscopeBuilder {
 
   profile::ProfileBuilder builder_;
   std::string name_;
+  size_t max_slices_, max_depth_ = SIZE_MAX;  // of the slices
+  uint64_t slices_cut_ = 0;
   std::vector<Part> parts_;
   std::vector<Open> open_;
+  std::vector<uint32_t> open_count_;                     // how often each location is in open_
   std::unordered_map<uint32_t, size_t> sum_of_site_;     // in the last part's sums
   NumberMap<uint32_t, profile::LocationId> locations_;  // by frame
   std::vector<profile::Line> frames_;

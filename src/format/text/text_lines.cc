@@ -45,11 +45,25 @@ bool parse_ids(std::string_view word, TextHeader& header) {
   return parse_number(tid, header.tid);
 }
 
+bool parse_cpu(std::string_view word, uint32_t& cpu) {
+  const bool is_cpu = word.size() > 2 && word.front() == '[' && word.back() == ']' && all_digits(word.substr(1, word.size() - 2));
+  return is_cpu && parse_number(word.substr(1, word.size() - 2), cpu);
+}
+
+// "comm pid/tid [cpu]" and up to 3 words more: the columns of -F misc, of -F tod (a date and a time) and of latency flags.
+bool parse_front_with_columns(std::string_view rest, TextHeader& header) {
+  constexpr int kMaxColumns = 3;
+  bool is_cpu = false;
+  for (int column = 0; column <= kMaxColumns && !is_cpu; ++column) is_cpu = parse_cpu(take_last_word(rest), header.cpu);
+  if (!is_cpu || !parse_ids(take_last_word(rest), header)) return false;
+  header.comm = rest;
+  return true;
+}
+
 void parse_front(std::string_view front, TextHeader& header) {
   std::string_view rest = front;
   std::string_view word = take_last_word(rest);
-  if (word.size() > 2 && word.front() == '[' && word.back() == ']' && all_digits(word.substr(1, word.size() - 2))) {
-    parse_number(word.substr(1, word.size() - 2), header.cpu);
+  if (parse_cpu(word, header.cpu)) {
     front = rest;
     word = take_last_word(rest);
   }
@@ -57,6 +71,7 @@ void parse_front(std::string_view front, TextHeader& header) {
     header.comm = rest;
     return;
   }
+  if (parse_front_with_columns(front, header)) return;
   header.pid = header.tid = -1;
   header.comm = trim(front);
 }
@@ -76,7 +91,7 @@ void parse_back(std::string_view back, TextHeader& header) {
 
 bool is_event(std::string_view word) {
   bool letter = !word.empty() && ((word[0] >= 'a' && word[0] <= 'z') || (word[0] >= 'A' && word[0] <= 'Z'));
-  return letter && word.size() > 1 && word.ends_with(':');
+  return letter && word.size() > 1 && word.ends_with(':') && !word.ends_with("]:");  // "[select, 3 minutes]:" is none
 }
 
 // "comm tid event:", "comm pid/tid [cpu] period event: rest".
@@ -208,11 +223,25 @@ std::optional<TextFrame> parse_bare_frame(std::string_view line) {
   return frame.name.empty() ? std::nullopt : std::optional(frame);
 }
 
+namespace {
+
+// What perf prints where it found no line: "libc.so.6[1f4a0]", "read+17".
+bool is_place_without_line(std::string_view text) {
+  uint64_t number = 0;
+  const size_t open = text.rfind('['), plus = text.rfind('+');
+  if (text.ends_with(']') && open != text.npos && open > 0) return parse_number(text.substr(open + 1, text.size() - open - 2), number, 16);
+  return plus != text.npos && plus > 0 && all_digits(text.substr(plus + 1));
+}
+
+}  // namespace
+
 std::optional<TextSource> parse_source_line(std::string_view line) {
   if (!line.starts_with("  ") || line.size() < 3 || is_blank(line[2])) return std::nullopt;
   line = trim(line);
+  if (line.ends_with(')')) line = trim(line.substr(0, line.rfind(" (discriminator ")));
   const size_t colon = line.rfind(':');
   TextSource source;
+  if (is_place_without_line(line)) return source;
   if (colon == line.npos || colon == 0 || !parse_number(line.substr(colon + 1), source.line)) return std::nullopt;
   source.file = line.substr(0, colon);
   if (source.file == "??") source = {};

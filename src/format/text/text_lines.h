@@ -7,7 +7,8 @@
 
 namespace cprof::format {
 
-// "comm pid/tid [cpu] sec.usec: period event:"; pid, cpu, period, comm and the ids may be missing. Without the time the ids
+// "comm pid/tid [cpu] sec.usec: period event:"; pid, cpu, period, comm and the ids may be missing, and further columns may
+// stand behind the cpu. Without the time the ids
 // and the event must be there. Some tools print the only frame behind the event, on the same line.
 struct TextHeader {
   std::string_view comm;
@@ -36,7 +37,8 @@ std::optional<TextFrame> parse_frame(std::string_view line);
 // A frame that was printed without its address (-F sym,dso): " name (dso)", " name". Any indented words are one, so the
 // caller must know that a frame is due.
 std::optional<TextFrame> parse_bare_frame(std::string_view line);
-// What -F +srcline prints below a frame, "  file.c:12"; file "" when it is not known ("  ??:0").
+// What -F +srcline prints below a frame, "  file.c:12", "  file.c:12 (discriminator 2)"; file "" when it is not known
+// ("  ??:0", "  libc.so.6[1f4a0]", "  read+17").
 struct TextSource {
   std::string_view file;
   uint32_t line = 0;

@@ -130,6 +130,23 @@ TEST(TextLines, HeadersOfEveryShape) {
   EXPECT_FALSE(parse_header("a 1 99999999999999999999.0: x:"));
 }
 
+// Columns that perf script prints behind the CPU when it is asked to, and headers that are none.
+TEST(TextLines, ColumnsBehindTheCpu) {
+  for (std::string_view line : {"my app 11/12 [001] U    1.5: 100 cycles:u:", "my app 11/12 [001] 2022-01-01 10:10:10.123456 1.5: 100 cycles:u:",
+                                "my app 11/12 [001] d..3. 1.5: 100 cycles:u:"}) {
+    const auto header = parse_header(line);
+    ASSERT_TRUE(header) << line;
+    EXPECT_EQ(header->comm, "my app") << line;
+    EXPECT_EQ(header->pid, 11) << line;
+    EXPECT_EQ(header->tid, 12) << line;
+    EXPECT_EQ(header->cpu, 1u) << line;
+    EXPECT_EQ(header->time_ns, 1'500'000'000u) << line;
+    EXPECT_EQ(header->period, 100) << line;
+  }
+  EXPECT_EQ(parse_header("a [001] b 77 1.5: x:")->comm, "a [001] b");
+  EXPECT_FALSE(parse_header("goroutine 5 [select, 3 minutes]:"));
+}
+
 TEST(TextLines, FramesOfEveryShape) {
   struct Case {
     std::string_view line, name, module;
@@ -209,6 +226,19 @@ TEST(TextReader, SourceLinesBelowTheirFrames) {
   ASSERT_TRUE(p);
   EXPECT_EQ(dump(*p), "main@0:;f@12:f.c;a@3:a.h; cycles/count=1 tid=7\nmain@7:main.c;f@12:f.c;a@4:a.h; cycles/count=1 tid=7\n");
   EXPECT_TRUE(p->diagnostics.entries().empty());
+}
+
+TEST(TextReader, SourceLinesThatTellNoLine) {
+  const std::string frame = "\t          1010 f+0x10 (/b)\n", header = "app 7 1.000001: 1 cycles:\n";
+  for (std::string_view below : {"  ??:0\n", "  libc.so.6[1f4a0]\n", "  read+17\n"}) {
+    auto p = read_bytes(text_format(), header + frame + std::string(below) + "\n");
+    ASSERT_TRUE(p);
+    EXPECT_EQ(dump(*p), "f@0:; cycles/count=1 tid=7\n") << below;
+    EXPECT_TRUE(p->diagnostics.entries().empty()) << below;
+  }
+  auto p = read_bytes(text_format(), header + frame + "  a.c:7 (discriminator 2)\n\n");
+  ASSERT_TRUE(p);
+  EXPECT_EQ(dump(*p), "f@7:a.c; cycles/count=1 tid=7\n");
 }
 
 TEST(TextReader, WithoutTimesOrIndentation) {
