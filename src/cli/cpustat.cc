@@ -39,8 +39,8 @@ struct Arguments {
 void add_options(CLI::App& app, Arguments& a) {
   a.target.add_to(app);
   app.add_option("-i,--interval", a.interval, "seconds between two looks; default 1");
-  app.add_option("--count", a.count, "stop after so many intervals")->check(CLI::PositiveNumber);
-  app.add_option("-d,--duration", a.duration, "stop after this many seconds");
+  app.add_option("--count", a.count, "stop after so many intervals")->check(kAboveZero);
+  app.add_option("-d,--duration", a.duration, "stop after this many seconds")->check(kSomeSeconds);
   app.add_flag("--no-inherit", a.no_inherit, "not the children of the target's processes");
   app.add_option("--backend", a.backend, "programs in the kernel (bpf), or looking at /proc, which tells less; auto: bpf where it can")
       ->check(CLI::IsMember({"auto", "bpf", "proc"}));
@@ -145,7 +145,6 @@ Result<TableView> view_of(const Arguments& a) {
 
 Result<CpustatOptions> run_options(const Arguments& a) {
   if (!(a.interval >= 0.01 && a.interval <= 3600)) return fail("--interval: between 0.01 and 3600 seconds");
-  if (a.duration < 0) return fail("--duration takes seconds, not less than 0");
   if (a.json && a.csv) return fail("--json and --csv exclude each other");
   CpustatOptions options;
   options.interval_ns = static_cast<uint64_t>(a.interval * 1e9);

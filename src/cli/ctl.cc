@@ -237,11 +237,11 @@ int ctl_main(std::vector<std::string> arguments) {
   CtlArguments a;
   CLI::App app("Drives the libcprof inside a running program: starts and stops its sessions, tells how they go, and takes what was "
                "recorded so far; the program writes no file for that.", "cprof ctl");
-  app.add_option("pid", a.pid, "the program")->required()->check(CLI::PositiveNumber);
+  app.add_option("pid", a.pid, "the program")->required()->check(kAboveZero);
   app.add_option("command", a.verb, "start, stop, status or dump")->required()->check(CLI::IsMember({"start", "stop", "status", "dump"}));
   app.add_option("options", a.options, "of start: as in CPROF, for instance freq=999,out=app.folded; else those the program has");
   app.add_option("--timeout", a.timeout, "seconds until a program that does not answer is given up")
-      ->check(CLI::PositiveNumber)->capture_default_str();
+      ->check(kAboveZero)->capture_default_str();
   app.add_flag("--json", a.json, "status and stop as one line of JSON");
   a.output.add_to(app, true);
   if (auto status = parse(app, std::move(arguments))) return *status;

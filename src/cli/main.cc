@@ -1,7 +1,10 @@
 // cprof COMMAND [OPTIONS]: finds the verb and runs it. Exceptions of libraries end here.
 #include <fmt/format.h>
 
+#include <fcntl.h>
+
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -69,10 +72,29 @@ int run(int argc, char** argv) {
   return kWrongUsage;
 }
 
+// What the caller closed must not become the number of a file of ours, which what we say would go into: it stays one that cannot be
+// used, for us and for a command.
+void hold_standard_descriptors() {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) return;
+}
+
+// A file that may not grow further is an error of that write, not the end of the program. As good as ignoring the signal, but a
+// command that is executed does not inherit it.
+void survive_file_limit() {
+  struct sigaction before = {}, action = {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGXFSZ, nullptr, &before);
+  if (before.sa_handler == SIG_DFL) sigaction(SIGXFSZ, &action, nullptr);
+}
+
 }  // namespace
 }  // namespace cprof::cli
 
 int main(int argc, char** argv) {
+  cprof::cli::hold_standard_descriptors();
+  cprof::cli::survive_file_limit();
   try {
     int status = cprof::cli::run(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) return cprof::cli::fail_with({fmt::format("stdout: {}", strerror(errno))});

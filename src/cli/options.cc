@@ -14,6 +14,8 @@
 namespace cprof::cli {
 namespace {
 
+constexpr uint64_t kMostSeconds = 1'000'000'000;  // 31 years
+
 Result<std::string> absolute_directory(std::string_view option, const std::string& path) {
   std::error_code error;
   auto absolute = std::filesystem::absolute(path, error);
@@ -31,9 +33,8 @@ class DownloadLine {
     next_ = now + std::chrono::milliseconds(200);
     constexpr double kMega = 1e6;
     std::string of = progress.size ? fmt::format(" of {:.1f}", static_cast<double>(progress.size) / kMega) : "";
-    if (is_done) return fmt::print(stderr, "\r\033[K");
-    fmt::print(stderr, "\r\033[Kcprof: {} from {}: {:.1f}{} MB", progress.module, progress.server,
-               static_cast<double>(progress.received) / kMega, of);
+    tell(is_done ? "\r\033[K" : fmt::format("\r\033[Kcprof: {} from {}: {:.1f}{} MB", progress.module, progress.server,
+                                            static_cast<double>(progress.received) / kMega, of));
   }
 
  private:
@@ -41,6 +42,23 @@ class DownloadLine {
 };
 
 }  // namespace
+
+const CLI::Validator kSeconds([](const std::string& text) {
+  double value = 0;
+  if (!CLI::detail::lexical_cast(text, value)) return text + " is no number of seconds";
+  return value >= 0 && value <= kMostSeconds ? std::string() : fmt::format("takes seconds, from 0 to {}, not {}", kMostSeconds, text);
+}, "");
+
+const CLI::Validator kSomeSeconds([](const std::string& text) {
+  double value = 0;
+  if (!CLI::detail::lexical_cast(text, value)) return text + " is no number of seconds";
+  return value > 0 && value <= kMostSeconds ? std::string() : fmt::format("takes seconds, more than 0 and at most {}, not {}", kMostSeconds, text);
+}, "");
+
+const CLI::Validator kAboveZero([](const std::string& text) {
+  double value = 0;
+  return CLI::detail::lexical_cast(text, value) && value > 0 ? std::string() : "takes a number above 0, not " + text;
+}, "");
 
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
   use_help_format(app);

@@ -22,6 +22,11 @@ namespace cprof::cli {
 // Parses arguments; a wrong use is said on stderr and gives the exit status, so does --help.
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments);
 
+// Checks of options that take seconds: so many that their nanoseconds can be counted, and more than none where none would mean
+// that there is no limit.
+extern const CLI::Validator kSeconds, kSomeSeconds;
+extern const CLI::Validator kAboveZero;
+
 struct OutputArguments {
   std::vector<std::string> paths;
   std::string format_name;

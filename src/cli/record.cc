@@ -40,12 +40,12 @@ void add_target_options(CLI::App& app, RecordArguments& a) {
 
 void add_sampling_options(CLI::App& app, RecordArguments& a) {
   app.add_option("-F,--freq", a.freq, "samples per second of CPU, or 'max'; default 999 for a command, 199 for what runs already");
-  app.add_option("-c,--count", a.period, "sample every N events instead")->check(CLI::PositiveNumber);
+  app.add_option("-c,--count", a.period, "sample every N events instead")->check(kAboveZero);
   app.add_option("-e,--event", a.events, "event to sample; several by commas or by several -e; {a,b}: samples of a, with "
                  "what b counted meanwhile as b's weight")
       ->allow_extra_args(false);
-  app.add_option("-d,--duration", a.duration, "stop after this many seconds");
-  app.add_option("--delay", a.delay, "start sampling after this many seconds");
+  app.add_option("-d,--duration", a.duration, "stop after this many seconds")->check(kSomeSeconds);
+  app.add_option("--delay", a.delay, "start sampling after this many seconds")->check(kSeconds);
   app.add_flag("-g", a.ignored_g, "accepted: stacks are always recorded");
   app.add_option("--backend", a.backend, "how to sample: in the kernel (bpf) or by perf events; auto: bpf where it can")->check(CLI::IsMember({"auto", "bpf", "perf"}));
   app.add_option("--unwind", a.unwind, "user stacks by unwind tables or by frame pointers")
@@ -69,10 +69,11 @@ void add_output_options(CLI::App& app, RecordArguments& a) {
   app.add_option("--rotate", a.rotate,
                  "at --max-size go on in the next file: NAME.0.EXT, NAME.1.EXT, ..., of which the newest N stay; with "
                  "--overwrite-window: of the dumps the newest N stay")
-      ->check(CLI::PositiveNumber);
+      ->check(kAboveZero);
   app.add_option("--overwrite-window", a.window,
                  "keep the last SECONDS only, in memory that does not grow; SIGUSR2 writes them to NAME.0.EXT, "
-                 "NAME.1.EXT, ... and recording goes on; at the end the last ones are written to NAME.EXT");
+                 "NAME.1.EXT, ... and recording goes on; at the end the last ones are written to NAME.EXT")
+      ->check(kSomeSeconds);
   app.add_flag("--view", a.view, "open the page with what was recorded");
   app.add_flag("-q,--quiet", a.quiet, "no summary");
 }
@@ -111,6 +112,7 @@ Result<void> set_rate(const RecordArguments& a, session::RecordOptions& options)
       return fail(fmt::format("-F {}: not a rate; write samples per second, or max", a.freq));
   }
   if (a.period && !a.freq.empty()) return fail("-F and -c exclude each other");
+  if (a.period > INT64_MAX) return fail(fmt::format("-c {}: the kernel counts to {}", a.period, INT64_MAX));
   return {};
 }
 
@@ -127,7 +129,6 @@ Result<void> set_limits(const RecordArguments& a, session::RecordOptions& option
   constexpr uint64_t kLeastBytes = 64 << 10;
   if (!a.max_size.empty()) options.max_bytes = TRY(parse_bytes(a.max_size));
   if (!a.max_size.empty() && options.max_bytes < kLeastBytes) return fail("--max-size: at least 64K");
-  if (a.window < 0) return fail("--overwrite-window takes seconds, more than 0");
   options.rotate = a.rotate;
   options.window_s = a.window;
   bool in_files = a.rotate > 0 || a.window > 0;
@@ -202,7 +203,6 @@ Result<session::RecordOptions> to_session(RecordArguments& a) {
   TRY(check_metric(a));
   TRY(check_off_cpu(a));
   TRY(set_python(a, options));
-  if (a.duration < 0 || a.delay < 0) return fail("--duration and --delay take seconds, not less than 0");
   if (a.duration > 0) options.duration_s = a.duration;
   if (a.max_depth == 0) return fail("--max-depth: at least 1");
   options.backend = a.backend == "bpf"    ? session::Backend::kBpf
@@ -228,7 +228,7 @@ Result<session::RecordOptions> to_session(RecordArguments& a) {
 }
 
 void show_progress(const session::Progress& progress) {
-  fmt::print(stderr, "\rcprof: {:.1f} s, {} samples ", progress.seconds, progress.samples);
+  tell(fmt::format("\rcprof: {:.1f} s, {} samples ", progress.seconds, progress.samples));
 }
 
 int finish(const session::Recorded& recorded, const session::RecordOptions& options, const RecordArguments& a) {
@@ -237,13 +237,15 @@ int finish(const session::Recorded& recorded, const session::RecordOptions& opti
     SummaryOptions summary;
     if (written)
       for (const session::Output& output : recorded.outputs) summary.outputs.push_back(output.path);
-    fmt::print(stderr, "{}", render_summary(recorded.profile, summary));
+    tell(render_summary(recorded.profile, summary));
   }
   if (recorded.collection_error) return fail_with(*recorded.collection_error);
   if (!written) return fail_with(written.error());
   if (a.view)
     if (const int status = view_main({readable_output(recorded.outputs)->path}); status != kDone) return status;
-  return options.target.command.empty() ? kDone : recorded.command_status;
+  if (options.target.command.empty()) return kDone;
+  if (recorded.command_status < 0) return fail_with({"the command still runs: it did not end on SIGTERM"});
+  return recorded.command_status;
 }
 
 // Everything from "--", or from the first word that is no option, is the command.
@@ -284,7 +286,7 @@ int record_main(std::vector<std::string> arguments) {
   if (!a.quiet) listener.part_written = [](const std::string& path) { say(fmt::format("cprof: wrote {}", path)); };
   listener.part_losses = say_output_losses;
   auto recorded = session::record(*options, listener);
-  if (terminal) fmt::print(stderr, "\r\033[K");
+  if (terminal) tell("\r\033[K");
   if (!recorded) return fail_with(recorded.error());
   if (recorded->command_error) {
     fail_with(*recorded->command_error);

@@ -44,8 +44,8 @@ void add_options(CLI::App& app, Arguments& a) {
   a.target.add_to(app);
   app.add_option("-i,--interval", a.interval, "seconds between two pictures; default 2");
   app.add_option("--window", a.window, "a picture is of the last SECONDS; default 10");
-  app.add_option("--count", a.count, "stop after so many pictures")->check(CLI::PositiveNumber);
-  app.add_option("-d,--duration", a.duration, "stop after this many seconds");
+  app.add_option("--count", a.count, "stop after so many pictures")->check(kAboveZero);
+  app.add_option("-d,--duration", a.duration, "stop after this many seconds")->check(kSomeSeconds);
   app.add_option("-F,--freq", a.freq, "samples per second of CPU; default 999 for a command, 199 for what runs already");
   app.add_option("-e,--event", a.events, "event to sample; default cycles where the machine has them, else cpu-clock")->allow_extra_args(false);
   app.add_option("--backend", a.backend, "how to sample: in the kernel (bpf) or by perf events; auto: bpf where it can")
@@ -63,7 +63,6 @@ void add_options(CLI::App& app, Arguments& a) {
 Result<session::RecordOptions> to_session(const Arguments& a) {
   if (!(a.interval >= 0.1 && a.interval <= 3600)) return fail("--interval: between 0.1 and 3600 seconds");
   if (!(a.window >= 1 && a.window <= 3600)) return fail("--window: between 1 and 3600 seconds");
-  if (a.duration < 0) return fail("--duration takes seconds, not less than 0");
   session::RecordOptions options;
   options.target = {.command = a.target.command, .pids = a.target.pids, .tids = a.target.tids, .name = a.target.name,
                     .whole_machine = a.target.all, .cgroup = a.target.cgroup, .container = {}};

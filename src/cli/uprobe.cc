@@ -45,13 +45,13 @@ void add_options(CLI::App& app, UprobeArguments& a) {
   app.add_flag("--callers", a.callers, "who called, by name");
   app.add_flag("--histogram", a.histogram, "how the latencies are spread, a line a power of two");
   app.add_option("--min-duration", a.least, "only calls at least so long become slices, or lines where no -o is given: 5ms, 200us, 0.1");
-  app.add_option("--rate-limit", a.rate_limit, "at most so many slices a second; all calls are counted all the same")->check(CLI::PositiveNumber);
-  app.add_option("--max-functions", a.most_functions, "more are refused")->check(CLI::PositiveNumber);
+  app.add_option("--rate-limit", a.rate_limit, "at most so many slices a second; all calls are counted all the same")->check(kAboveZero);
+  app.add_option("--max-functions", a.most_functions, "more are refused")->check(kAboveZero);
   app.add_option("--attach", a.attach, "probes: many at once (Linux 6.6) or one by one; auto: at once where the kernel can")
       ->check(CLI::IsMember({"auto", "multi", "single"}));
   app.add_flag("--uretprobe", a.uretprobe, "see exits through replaced return addresses: an exception through a traced function ABORTS the target");
   app.add_option("-i,--interval", a.interval, "seconds between two pictures; default 1");
-  app.add_option("-d,--duration", a.duration, "stop after this many seconds");
+  app.add_option("-d,--duration", a.duration, "stop after this many seconds")->check(kSomeSeconds);
   app.add_option("-o,--output", a.outputs, "a file of the calls as slices, in any format; with --json any other name is where the lines go")
       ->allow_extra_args(false);
   app.add_flag("--json", a.json, "at the end a JSON object a line for each function");
@@ -92,7 +92,6 @@ symbolize::DemangleStyle style_of(const std::string& name) {
 
 Result<UprobeOptions> run_options(const UprobeArguments& a, bool has_outputs) {
   if (!(a.interval >= 0.1 && a.interval <= 3600)) return fail("--interval: between 0.1 and 3600 seconds");
-  if (!(a.duration >= 0 && a.duration <= 1e9)) return fail("--duration takes seconds, not less than 0");
   const auto least = analyze::parse_duration(a.least);
   if (!least) return fail(fmt::format("--min-duration {}: takes a time, as 5ms, 200us or 0.1", a.least));
   if (a.no_latency && (a.uretprobe || a.histogram || *least > 0)) return fail("--no-latency leaves nothing for --uretprobe, --histogram and --min-duration");
@@ -127,7 +126,7 @@ Result<UprobeView> view_of(const UprobeArguments& a) {
 }
 
 void say_progress(size_t done, size_t all) {
-  fmt::print(stderr, "\rcprof: {} of {} probes attached{}", done, all, done == all ? "\r\x1b[K" : "");
+  tell(fmt::format("\rcprof: {} of {} probes attached{}", done, all, done == all ? "\r\x1b[K" : ""));
   fflush(stderr);
 }
 

@@ -28,6 +28,8 @@ void say_output_losses(const std::string& path, const Diagnostics& losses) {
   say_losses(losses, path == "-" ? "stdout" : path, Severity::kNotice);
 }
 
-void say(std::string_view text) { fmt::print(stderr, "{}\n", text); }
+void tell(std::string_view text) { fwrite(text.data(), 1, text.size(), stderr); }
+
+void say(std::string_view text) { tell(fmt::format("{}\n", text)); }
 
 }  // namespace cprof::cli

@@ -37,7 +37,9 @@ int doctor_main(std::vector<std::string> arguments);
 // "cprof: message" on stderr; gives kFailed.
 int fail_with(const Error& error);
 int wrong_usage(const Error& error);  // the same, and gives kWrongUsage
-void say(std::string_view text);  // a line on stderr
+// Onto stderr. Where nobody can read it, as it is closed or full, the work goes on all the same.
+void tell(std::string_view text);
+void say(std::string_view text);  // a line
 // A line for each kind of loss that is at least so severe.
 void say_losses(const Diagnostics& diagnostics, std::string_view input, Severity least);
 void say_output_losses(const std::string& path, const Diagnostics& losses);

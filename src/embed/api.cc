@@ -31,7 +31,7 @@ int result_of(const Result<void>& result) {
 
 Result<void> start_by_environment(const char* text) {
   const Options options = TRY(parse_options(text));
-  Library::get().set_told(true);
+  Library::get().set_by_environment();
   if (options.children == Children::kNo) unsetenv(kVariable);
   TRY(open_control(text));
   if (options.trigger_signal) return install_trigger(options, text);

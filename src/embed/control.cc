@@ -80,11 +80,13 @@ void answer(Control& here) {
   }
 }
 
-void futex(uint32_t* word, int operation, uint32_t value) {
-  syscall(SYS_futex, word, operation, value, nullptr, nullptr, 0);
+void futex(uint32_t* word, int operation, uint32_t value, const timespec* longest = nullptr) {
+  syscall(SYS_futex, word, operation, value, longest, nullptr, 0);
 }
 
+// Until the program is over: the last thread of a process ends it, and this must not be the one that never does.
 void* wait_for_requests(void* argument) {
+  constexpr timespec kBetweenLooks = {1, 0};
   Control& here = *static_cast<Control*>(argument);
   pthread_setname_np(pthread_self(), "cprof-control");
   Library::get().threads().leave_out(OwnThread::kControl, current_tid());
@@ -92,7 +94,8 @@ void* wait_for_requests(void* argument) {
   for (;;) {
     const uint32_t asked = __atomic_load_n(&here.block->asked, __ATOMIC_ACQUIRE);
     if (asked == seen) {
-      futex(&here.block->asked, FUTEX_WAIT, seen);
+      futex(&here.block->asked, FUTEX_WAIT, seen, &kBetweenLooks);
+      if (Library::get().threads().is_program_over()) return nullptr;
       continue;
     }
     seen = asked;
@@ -100,7 +103,6 @@ void* wait_for_requests(void* argument) {
     __atomic_store_n(&here.block->answered, asked, __ATOMIC_RELEASE);
     futex(&here.block->answered, FUTEX_WAKE, INT32_MAX);
   }
-  return nullptr;
 }
 
 ino_t inode_of(int fd) {
@@ -143,7 +145,7 @@ Result<void> open_control(std::string_view options) {
   auto result = make_block(*made);
   if (result) result = start_waiting(*made);
   if (!result) return is_open = false, result;
-  control = made.release();  // its thread never ends
+  control = made.release();  // its thread ends with the program
   return {};
 }
 

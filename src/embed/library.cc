@@ -33,9 +33,18 @@ bool is_first_process() {
 
 }  // namespace
 
+// A reader of stderr that is gone must not end the program: the write's SIGPIPE is taken back.
 void say(const std::string& line) {
   const std::string text = "cprof: " + line + "\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  sigset_t pipe, before, pending;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  sigpending(&pending);
+  pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  constexpr timespec kNoWait = {};
+  if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE)) sigtimedwait(&pipe, nullptr, &kNoWait);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 bool Library::exists() { return instance.load(std::memory_order_acquire) != nullptr; }
@@ -61,9 +70,15 @@ inproc::ThreadState* Library::attach(bool with_ring) {
   return ThreadRegistry::give_ring(*state, ring_records_) ? state : nullptr;
 }
 
+void Library::set_by_environment() {
+  is_told_ = true;
+  folder_ = working_folder();
+}
+
 Result<void> Library::start(std::string_view text) {
   Options options = TRY(parse_options(text));
   std::lock_guard lock(control_);
+  settle_outputs(options.outputs, folder_.empty() ? working_folder() : folder_);
   if (session_) return fail("a session runs already");
   return start_locked(options);
 }

@@ -36,7 +36,8 @@ class Library {
   void after_fork_in_parent();
   void after_fork_in_child();
   void at_exit();
-  void set_told(bool told) { is_told_ = told; }
+  // From now on sessions say what they did, and names of files are relative to the present working directory.
+  void set_by_environment();
 
  private:
   Library();
@@ -54,6 +55,7 @@ class Library {
   std::atomic<uint64_t> ring_records_{Options{}.ring_records};
   uint64_t sessions_ = 0;
   int32_t pid_ = 0;
+  std::string folder_;     // empty: where the program is when a session starts
   bool is_told_ = false;   // sessions of the environment say on stderr what they did
   sigset_t mask_before_fork_{};
 };

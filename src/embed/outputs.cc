@@ -1,5 +1,8 @@
 #include "embed/outputs.h"
 
+#include <limits.h>
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "base/file.h"
@@ -39,6 +42,18 @@ Result<void> write_to(OutputFile out, const profile::Profile& profile, std::stri
 }
 
 }  // namespace
+
+std::string working_folder() {
+  char path[PATH_MAX];
+  return getcwd(path, sizeof path) ? path : "";
+}
+
+void settle_outputs(std::vector<std::string>& patterns, std::string_view folder) {
+  std::string before;
+  for (char c : folder) before += c == '%' ? "%%" : std::string(1, c);
+  for (std::string& pattern : patterns)
+    if (!folder.empty() && !pattern.starts_with('/')) pattern = before + '/' + pattern;
+}
 
 Result<void> check_output(std::string_view pattern) {
   if (format_of(pattern)) return {};

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "profile/profile.h"
@@ -12,6 +13,10 @@ namespace cprof::embed {
 
 // Whether the format of this name can be written.
 Result<void> check_output(std::string_view pattern);
+
+std::string working_folder();   // "": it is gone
+// Relative names lie in the folder from now on, wherever the program goes.
+void settle_outputs(std::vector<std::string>& patterns, std::string_view folder);
 
 struct OutputName {
   std::string program;

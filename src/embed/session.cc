@@ -131,7 +131,7 @@ void Session::collect() {
   std::unique_lock lock(mutex_);
   while (!is_done_) {
     asked_.wait_for(lock, std::chrono::nanoseconds(wait_ns), [&] { return request_ != Request::kNone; });
-    const Request request = request_;
+    Request request = request_;
     const std::string path = request_path_;
     const int fd = request_fd_;
     lock.unlock();
@@ -140,6 +140,7 @@ void Session::collect() {
       std::lock_guard work(work_);
       const uint64_t before = recording_.bytes();
       look(request != Request::kNone);
+      if (is_program_over_ && request == Request::kNone) request = Request::kStop;
       if (request == Request::kStop) end_sampling();
       report_spike();
       if (request != Request::kNone) answer = answer_to(request, path, fd);
@@ -165,6 +166,7 @@ void Session::look(bool is_last) {
   }
   if (is_last || now_ns >= next_check_ns_) {
     around_.threads.read_names();
+    is_program_over_ = around_.threads.is_program_over();
     if (options_.frequency_hz && !ended_) check_arming();
     next_check_ns_ = now_ns + kCheckNs;
   }
@@ -351,6 +353,7 @@ Result<void> Session::write_outputs(const std::string& path, int fd, const std::
 Result<void> Session::ask(Request request, const std::string& path, int fd) {
   std::unique_lock lock(mutex_);
   answered_.wait(lock, [&] { return request_ == Request::kNone; });
+  if (is_done_ && request == Request::kStop) return std::move(answer_);  // it has ended with the program's last thread
   if (is_done_) return fail("no session runs");
   request_ = request;
   request_path_ = path;

@@ -91,7 +91,7 @@ class Session {
   uint64_t start_ns_ = 0, start_realtime_ns_ = 0, end_ns_ = 0, next_scan_ns_ = 0, next_calibration_ns_ = 0, next_check_ns_ = 0;
   uint64_t renewed_events_ = 0, taken_signals_ = 0;
   uint64_t collector_cpu_ns_ = 0;
-  bool window_is_on_ = true, ended_ = false, has_no_signal_ = false;
+  bool window_is_on_ = true, ended_ = false, has_no_signal_ = false, is_program_over_ = false;
   uint64_t window_on_total_ns_ = 0;
 
   std::mutex work_;                 // held while the collector looks or writes

@@ -34,6 +34,12 @@ std::string comm_of(int32_t tid) {
   return *text;
 }
 
+bool is_zombie(int32_t tid) {
+  const auto text = read_text_file("/proc/self/task/" + std::to_string(tid) + "/stat", 1024);
+  const size_t end = text ? text->rfind(") ") : std::string::npos;
+  return end != std::string::npos && text->substr(end + 2).starts_with('Z');
+}
+
 bool is_gone(const ThreadState& state) {
   if (state.event_fd < 0) return false;
   f_owner_ex owner = {};
@@ -278,6 +284,13 @@ void ThreadRegistry::scan() {
     if (LiveThread* thread = acquire(tid)) arm(*thread);
   }
   learn_stacks();
+}
+
+bool ThreadRegistry::is_program_over() const {
+  const int32_t leader = getpid();
+  if (!is_zombie(leader)) return false;
+  const auto tids = object::list_threads(leader);
+  return tids && std::ranges::all_of(*tids, [&](int32_t tid) { return tid == leader || is_own(tid); });
 }
 
 // The mapping that holds a thread's stack pointer and its control block is its stack: glibc puts the block at the top. The

@@ -6,7 +6,11 @@
 #include <signal.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <algorithm>
+
+#include "base/clock.h"
 #include "embed/library.h"
 
 namespace cprof::embed {
@@ -17,6 +21,7 @@ struct Trigger {
   std::string text;
   sem_t pulled;
 };
+constexpr uint64_t kBetweenLooksNs = kSecondNs;
 Trigger* trigger = nullptr;   // made once, before the handler is there
 
 void on_signal(int) {
@@ -25,18 +30,30 @@ void on_signal(int) {
   errno = saved;
 }
 
+bool is_over() { return Library::get().threads().is_program_over(); }
+
+// Or until the program is over.
 void sleep_seconds(double seconds) {
-  timespec left = {static_cast<time_t>(seconds), static_cast<long>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e9)};
-  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  const uint64_t end_ns = monotonic_ns() + static_cast<uint64_t>(seconds * 1e9);
+  for (uint64_t now_ns = monotonic_ns(); now_ns < end_ns && !is_over(); now_ns = monotonic_ns())
+    usleep(static_cast<useconds_t>(std::min<uint64_t>(end_ns - now_ns, kBetweenLooksNs) / 1000));
+}
+
+// False: the program is over.
+bool wait_until_pulled() {
+  for (;;) {
+    timespec until = {};
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += kBetweenLooksNs / kSecondNs;
+    if (sem_clockwait(&trigger->pulled, CLOCK_MONOTONIC, &until) == 0) return true;
+    if (is_over()) return false;
   }
 }
 
 void* wait_for_signals(void*) {
   pthread_setname_np(pthread_self(), "cprof-trigger");
   Library::get().threads().leave_out(OwnThread::kTrigger, current_tid());
-  for (;;) {
-    while (sem_wait(&trigger->pulled) != 0) {
-    }
+  while (wait_until_pulled()) {
     if (!Library::get().start(trigger->text)) continue;
     sleep_seconds(trigger->options.trigger_seconds);
     (void)Library::get().stop();

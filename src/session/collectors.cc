@@ -34,7 +34,9 @@ class Run : public RunningCollector {
   int command_status() const override { return collector_->child_status(); }
   bool terminate_command() override {
     auto pid = collector_->command_pid();
-    return pid && collector_->child_status() < 0 && kill(*pid, SIGTERM) == 0;
+    if (!pid || collector_->child_status() >= 0 || kill(*pid, SIGTERM) != 0) return false;
+    kill(*pid, SIGCONT);  // one that is stopped ends no sooner
+    return true;
   }
   uint64_t samples_per_second() const override { return freq_hz_ == collect::kMaxFrequency ? 0 : freq_hz_; }
   uint64_t bytes_read() const override { return collector_->bytes_read(); }

@@ -22,6 +22,8 @@ StopSignals::StopSignals(bool with_dumps) : with_dumps_(with_dumps) {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, &old_int_);
   sigaction(SIGTERM, &action, &old_term_);
+  sigaction(SIGHUP, nullptr, &old_hup_);
+  if (old_hup_.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup
   struct sigaction pipe = {};
   pipe.sa_handler = on_pipe;
   pipe.sa_flags = SA_RESTART;
@@ -36,6 +38,7 @@ StopSignals::StopSignals(bool with_dumps) : with_dumps_(with_dumps) {
 StopSignals::~StopSignals() {
   sigaction(SIGINT, &old_int_, nullptr);
   sigaction(SIGTERM, &old_term_, nullptr);
+  sigaction(SIGHUP, &old_hup_, nullptr);
   sigaction(SIGPIPE, &old_pipe_, nullptr);
   if (with_dumps_) sigaction(SIGUSR2, &old_usr2_, nullptr);
 }

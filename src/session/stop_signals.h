@@ -1,4 +1,5 @@
-// SIGINT and SIGTERM end a recording, they do not kill it: the first asks to stop, and what was recorded is written.
+// SIGINT, SIGTERM and the SIGHUP of a terminal that goes end a recording, they do not kill it: the first asks to stop, and what was
+// recorded is written.
 // A second one while writing has the usual effect, so that a hung write can be ended. SIGUSR2 asks, where it is wanted,
 // to write what there is and to go on.
 #pragma once
@@ -19,7 +20,7 @@ class StopSignals {
 
  private:
   bool with_dumps_;
-  struct sigaction old_int_, old_term_, old_pipe_, old_usr2_;
+  struct sigaction old_int_, old_term_, old_hup_, old_pipe_, old_usr2_;
 };
 
 }  // namespace cprof::session

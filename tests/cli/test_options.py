@@ -90,6 +90,14 @@ class NotYet(Options):
     def test_metric_that_is_not_recorded(self):
         self.assert_refused("record", "-e", "page-faults", "--metric", "cycles", "--", "true", saying="cycles")
 
+    def test_times_that_are_none(self):
+        for verb in ("record", "top", "cpustat", "uprobe"):
+            for value in ("0", "-1", "nan", "inf", "1e30", "x"):
+                done = self.cprof(verb, f"--duration={value}", "-p", "1", expect=2)
+                self.assertIn("seconds", done.stderr, (verb, value))
+        for option in ("--delay=nan", "--delay=1e300", "--overwrite-window=inf"):
+            self.assertIn("seconds", self.cprof("record", option, "-p", "1", expect=2).stderr)
+
     def test_rates_that_are_none(self):
         for option in (["-F", "0"], ["-F", "-5"], ["-F", "10x"], ["-F", " 7"], ["-c", "0"], ["-c", "-1"], ["-F", "10", "-c", "10"]):
             self.assert_refused("record", *option, "--", "true")

@@ -680,6 +680,21 @@ void kept(char**) {
   expect(sum == wanted, "a register was changed");
 }
 
+// The main thread ends first, in another folder than the one the session began in.
+void left(char**) {
+  start("out=left.folded,freq=1000");
+  expect(chdir("/") == 0, "chdir failed");
+  pthread_t thread;
+  expect(pthread_create(&thread, nullptr,
+                        [](void*) -> void* {
+                          work_until(now_seconds() + 0.3);
+                          return nullptr;
+                        },
+                        nullptr) == 0,
+         "pthread_create failed");
+  pthread_exit(nullptr);
+}
+
 struct Case {
   const char* name;
   void (*run)(char** arguments);
@@ -691,6 +706,7 @@ const Case kCases[] = {
     {"interrupted", interrupted}, {"restarted", restarted}, {"bad_stack", bad_stack}, {"kept", kept},
     {"sample_rate", sample_rate}, {"spikes", spikes},
     {"malloc_in_handler", malloc_in_handler}, {"wall", wall}, {"closed", closed},
+    {"left", left},
 };
 
 }  // namespace

@@ -520,6 +520,22 @@ def test_closed(folder):
     case("closed")
 
 
+def test_left(folder):
+    """The library's threads do not keep a process that its last thread has left; the file is where it was asked for."""
+    case("left", cwd=folder, timeout=20)
+    stacks = Folded((Path(folder) / "left.folded").read_text())
+    expect(stacks.total > 0, "no sample of the thread that went on")
+
+
+def test_gone_reader(folder):
+    """The closing line finds nobody who reads it: the program ends as it would have."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([PLAIN, "0.1"], env=preload(f"out={folder}/gone.folded"), stderr=writing, timeout=30)
+    os.close(writing)
+    expect(done.returncode == 0, f"status {done.returncode}")
+
+
 # verifies: B13
 def test_package(folder):
     build, prefix = Path(os.environ["CPROF_BUILD"]), folder / "prefix"

@@ -8,6 +8,7 @@ Requires: root or CAP_PERFMON, perf_event_open; the small disk needs root and mo
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -62,6 +63,12 @@ class Interrupt(harness.Live):
     def test_term(self):
         _, stderr = self.interrupted_after(0.6, signal.SIGTERM)
         self.assertGreater(self.folded().total, 100, stderr)
+
+    def test_hangup(self):
+        if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+            self.skipTest("runs under nohup")
+        _, stderr = self.interrupted_after(0.6, signal.SIGHUP)
+        self.assertGreater(self.folded().total, 0, stderr)
 
 
 class Targets(harness.Live):
@@ -155,6 +162,37 @@ class FullDisk(harness.Live):
     def test_folder_that_is_not_there(self):
         done = self.cprof("record", "-o", self.path("none/out.folded"), "--", harness.program("shares"), "10", expect=1, timeout=5)
         self.assertTrue([line for line in done.lines() if "none/out.folded" in line], "said before the command runs its time")
+
+
+class NoDescriptors(harness.Live):
+    """What cprof cannot write to takes nothing from the recording."""
+
+    def run_without(self, *closed, limit=None):
+        def prepare():
+            for number in closed:
+                os.close(number)
+            if limit is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        path = self.path("out.folded")
+        done = subprocess.run([harness.CPROF, "record", "-o", path, "--", harness.program("shares"), "0.2"], preexec_fn=prepare,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=20)
+        return done, path
+
+    def test_closed(self):
+        harness.need_perf()
+        for closed in ((2,), (0, 1, 2)):
+            done, path = self.run_without(*closed)
+            self.assertEqual(done.returncode, 0, closed)
+            with open(path, encoding="utf-8") as file:
+                self.assertNotIn("samples:", file.read(), "the summary went into the output")
+
+    def test_files_may_not_grow(self):
+        harness.need_perf()
+        done, path = self.run_without(limit=0)
+        said = [line for line in done.stderr.decode().splitlines() if "File too large" in line]
+        self.assertEqual((done.returncode, len(said)), (1, 1), done.stderr)
+        self.assertIn("out.folded", said[0])
 
 
 class Losses(harness.Live):

@@ -239,7 +239,7 @@ Result<void> BpfCollector::name_tasks() {
 Result<void> BpfCollector::open(event::EventSink& sink) {
   sink_ = &sink;
   TRY(side_->open(*side_band_));
-  std::vector<int> online = TRY(read_cpu_list(options_.perf.online_cpus_path));
+  std::vector<int> online = TRY(read_online_cpus(options_.perf.online_cpus_path, options_.perf.stat_path));
   TRY(object_->add_rings(online));
   events_ = std::make_unique<SamplerEvents>(options_, side_->events(), side_->may_sample_kernel(), *object_, diagnostics_);
   TRY(name_tasks());
@@ -373,7 +373,7 @@ void BpfCollector::wait(int timeout_ms) {
 }
 
 Result<void> BpfCollector::follow_cpus() {
-  auto online = read_cpu_list(options_.perf.online_cpus_path);
+  auto online = read_online_cpus(options_.perf.online_cpus_path, options_.perf.stat_path);
   if (!online) return {};
   TRY(object_->add_rings(*online));
   return events_->follow_cpus(*online);

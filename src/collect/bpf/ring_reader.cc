@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +17,14 @@ namespace {
 // The thread looks again when the owner has not come for what it holds.
 constexpr int kFullPauseMs = 5;
 constexpr size_t kPieceBytes = 256 * 1024;
+
+std::unexpected<Error> ring_failure(int error) {
+  std::string text = std::string("bpf: mapping a ring buffer: ") + strerror(error);
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (error == EMFILE) text += "; the limit is " + std::to_string(limit.rlim_cur) + " open files, raise it (ulimit -n), or take --backend perf";
+  return fail(std::move(text), error);
+}
 
 size_t padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -37,8 +46,8 @@ Result<void> RingReader::add(int ring_map) {
   {
     std::lock_guard lock(mutex_);
     if (!rings_) rings_ = ring_buffer__new(ring_map, &on_record, this, nullptr);
-    else if (int error = ring_buffer__add(rings_, ring_map, &on_record, this)) return fail("bpf: mapping a ring buffer", -error);
-    if (!rings_) return fail_errno("bpf: mapping a ring buffer");
+    else if (int error = ring_buffer__add(rings_, ring_map, &on_record, this)) return ring_failure(-error);
+    if (!rings_) return ring_failure(errno);
   }
   return thread_ ? Result<void>() : start_thread();
 }

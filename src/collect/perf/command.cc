@@ -19,7 +19,7 @@ ssize_t read_retrying(int fd, void* into, size_t size) {
 
 // What cprof does about signals is not the child's: it may be waiting still when Ctrl-C ends both.
 void forget_handlers() {
-  for (int number : {SIGINT, SIGTERM, SIGUSR2, SIGPIPE}) {
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR2, SIGPIPE}) {
     struct sigaction action = {};
     sigaction(number, nullptr, &action);
     if (action.sa_handler != SIG_IGN) signal(number, SIG_DFL);

@@ -17,6 +17,17 @@ bool take_number(std::string_view& text, int& number) {
   return true;
 }
 
+// "cpu3 ..." of /proc/stat, which has a line for each CPU that is online.
+std::vector<int> parse_stat_cpus(std::string_view text) {
+  std::vector<int> cpus;
+  for (size_t end = 0; text.starts_with("cpu"); text.remove_prefix(end)) {
+    end = std::min(text.find('\n'), text.size() - 1) + 1;
+    std::string_view number = text.substr(3, end - 3);
+    if (int cpu = 0; take_number(number, cpu)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
 }  // namespace
 
 Result<std::vector<int>> parse_cpu_list(std::string_view text) {
@@ -42,9 +53,15 @@ Result<std::vector<int>> parse_cpu_list(std::string_view text) {
   return cpus;
 }
 
-Result<std::vector<int>> read_cpu_list(const std::string& path) {
-  std::string text = TRY(read_text_file(path, 64 * 1024));
-  auto cpus = parse_cpu_list(text);
+Result<std::vector<int>> read_online_cpus(const std::string& path, const std::string& stat_path) {
+  auto text = read_text_file(path, 64 * 1024);
+  if (!text) {
+    auto stat = read_text_file(stat_path, 16 << 20);
+    auto listed = stat ? parse_stat_cpus(*stat) : std::vector<int>();
+    if (listed.empty()) return std::unexpected(text.error());
+    return listed;
+  }
+  auto cpus = parse_cpu_list(*text);
   if (!cpus) return std::unexpected(in_context(path, cpus.error()));
   return cpus;
 }

@@ -12,6 +12,7 @@ namespace cprof::collect {
 
 // Sorted, each once. CPU numbers are below 65536.
 Result<std::vector<int>> parse_cpu_list(std::string_view text);
-Result<std::vector<int>> read_cpu_list(const std::string& path);
+// path as sysfs has it; where that cannot be read, the lines of /proc/stat.
+Result<std::vector<int>> read_online_cpus(const std::string& path, const std::string& stat_path);
 
 }  // namespace cprof::collect

@@ -36,7 +36,7 @@ Result<EventSpec> parse_tracepoint(std::string_view system, std::string_view eve
   for (const std::string& root : tracefs) {
     auto text = read_text_file(root + "/events/" + std::string(system) + "/" + std::string(event) + "/id", 64);
     if (!text) {
-      last = text.error();
+      if (last.message.empty()) last = text.error();
       continue;
     }
     EventSpec spec{.metric = {.name = name, .unit = "count", .type = PERF_TYPE_TRACEPOINT}, .every = true};
@@ -106,13 +106,33 @@ Result<EventSpec> find_wakeup_spec(const std::vector<std::string>& tracefs, cons
 
 EventSpec cpu_clock_spec() { return *parse_event("cpu-clock", {}); }
 
+namespace {
+
+// The letters behind the last colon, where they are what perf calls modifiers; a tracepoint's name follows its system.
+std::string_view modifiers_of(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == text.npos) return {};
+  const std::string_view letters = text.substr(colon + 1);
+  const bool are_letters = !letters.empty() && letters.find_first_not_of("ukhGHIpPSDWeb") == letters.npos;
+  return are_letters ? letters : std::string_view{};
+}
+
+// ":u", ":k", and both, which is what there is without them.
+Result<std::string_view> take_modifiers(std::string_view text, EventSpec& spec) {
+  const std::string_view letters = modifiers_of(text);
+  if (letters.empty()) return text;
+  if (letters.find_first_not_of("uk") != letters.npos)
+    return fail("-e " + std::string(text) + ": not supported: modifiers but :u and :k");
+  spec.only_user = !letters.contains('k');
+  spec.only_kernel = !letters.contains('u');
+  return text.substr(0, text.size() - letters.size() - 1);
+}
+
+}  // namespace
+
 Result<EventSpec> parse_event(std::string_view text, const std::vector<std::string>& tracefs) {
-  std::string_view name = text;
   EventSpec spec;
-  if (name.ends_with(":u") || name.ends_with(":k")) {
-    (name.back() == 'u' ? spec.only_user : spec.only_kernel) = true;
-    name.remove_suffix(2);
-  }
+  std::string_view name = TRY(take_modifiers(text, spec));
   bool user = spec.only_user, kernel = spec.only_kernel;
   if (size_t colon = name.find(':'); colon != name.npos) {
     spec = TRY(parse_tracepoint(name.substr(0, colon), name.substr(colon + 1), tracefs));

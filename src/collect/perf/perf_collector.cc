@@ -112,7 +112,7 @@ Result<void> PerfCollector::choose_tasks() {
     tasks_ = TRY(tasks_of(target.tids));
   }
   for (const event::Task& task : tasks_) live_[task.tid] = task.pid;
-  std::vector<int> online = TRY(read_cpu_list(options_.online_cpus_path));
+  std::vector<int> online = TRY(read_online_cpus(options_.online_cpus_path, options_.stat_path));
   if (target.cpus.empty()) {
     cpus_ = online;
     return {};

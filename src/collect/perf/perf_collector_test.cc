@@ -88,6 +88,30 @@ TEST(CpuList, Parses) {
   for (std::string_view bad : {"", "x", "1-", "3-1", "1,,2", "1,", "99999999", "-1"}) EXPECT_FALSE(parse_cpu_list(bad)) << bad;
 }
 
+TEST_F(PerfCollectorTest, CpusWithoutSysfs) {
+  const std::string stat = write_file("stat", "cpu  1 2 3\ncpu0 1 2\ncpu2 1 2\nintr 5\ncpu9 0\n");
+  EXPECT_EQ(*read_online_cpus(directory + "/absent", stat), (std::vector<int>{0, 2}));
+  EXPECT_EQ(*read_online_cpus(write_file("online", "1,3\n"), stat), (std::vector<int>{1, 3}));
+  EXPECT_FALSE(read_online_cpus(directory + "/absent", write_file("cut", "cpu  1 2 3")));
+  EXPECT_FALSE(read_online_cpus(directory + "/absent", directory + "/absent"));
+}
+
+TEST_F(PerfCollectorTest, EventModifiers) {
+  EXPECT_TRUE(parse_event("cpu-clock:k", {})->only_kernel);
+  EXPECT_FALSE(parse_event("cpu-clock:k", {})->only_user);
+  for (std::string_view both : {"cpu-clock:uk", "cpu-clock:ku"}) {
+    auto event = parse_event(both, {});
+    ASSERT_TRUE(event) << both;
+    EXPECT_FALSE(event->only_user || event->only_kernel);
+    EXPECT_EQ(event->metric.name, "cpu-clock");
+  }
+  for (std::string_view other : {"cycles:pp", "cycles:P", "cpu-clock:h", "cycles:uH"}) {
+    auto event = parse_event(other, {directory});
+    ASSERT_FALSE(event) << other;
+    EXPECT_NE(event.error().message.find("modifiers"), std::string::npos) << event.error().message;
+  }
+}
+
 TEST_F(PerfCollectorTest, EventNames) {
   mkdir((directory + "/events").c_str(), 0700);
   mkdir((directory + "/events/sched").c_str(), 0700);

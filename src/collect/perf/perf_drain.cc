@@ -192,7 +192,7 @@ Result<void> PerfCollector::periodic_work() {
   TRY(apply_stack_change());
   if (now - last_period_ns_ < kSecondNs) return {};
   last_period_ns_ = now;
-  auto online = read_cpu_list(options_.online_cpus_path);
+  auto online = read_online_cpus(options_.online_cpus_path, options_.stat_path);
   if (!online) return {};
   if (!options_.target.cpus.empty())
     std::erase_if(*online, [&](int cpu) { return !std::ranges::binary_search(cpus_, cpu); });

@@ -39,6 +39,7 @@ struct PerfOptions {
 
   // Where the machine describes itself; tests point these elsewhere.
   std::string online_cpus_path = "/sys/devices/system/cpu/online";
+  std::string stat_path = "/proc/stat";  // where there is no sysfs
   std::string paranoid_path = "/proc/sys/kernel/perf_event_paranoid";
   std::string mlock_kb_path = "/proc/sys/kernel/perf_event_mlock_kb";
   std::string max_rate_path = "/proc/sys/kernel/perf_event_max_sample_rate";
