@@ -66,9 +66,9 @@ class ThreadRegistry {
   // Looks for threads that nothing told of, and for those that went. Also learns ranges of stacks.
   void scan();
   void read_names();
-  // Before it does anything else.
   // The main thread and all others have ended by pthread_exit(): the library's own are what keeps the process.
   bool is_program_over() const;
+  // Before it does anything else.
   void leave_out(OwnThread which, int32_t tid) { own_tids_[static_cast<size_t>(which)] = tid; }
   // Baselines for a new session: what threads have written before is not of it.
   void begin_session();
