@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <map>
 
 #include "analyze/filters.h"
 #include "base/digit_groups.h"
@@ -23,7 +24,7 @@
 namespace cprof::cli {
 namespace {
 
-constexpr size_t kUprobeSummaryColumns = 150, kMostDetails = 5, kMostCallersShown = 8;
+constexpr size_t kUprobeSummaryColumns = 150, kMostDetails = 5, kMostCallersShown = 8, kMostStacksShown = 5, kMostFramesShown = 24;
 
 struct UprobeArguments {
   TargetArguments target;
@@ -31,7 +32,7 @@ struct UprobeArguments {
   double interval = 1, duration = 0;
   size_t rows = 20, most_functions = 2000;
   uint32_t rate_limit = 0;
-  bool no_latency = false, callers = false, histogram = false, children = false, uretprobe = false;
+  bool no_latency = false, callers = false, stack = false, histogram = false, children = false, uretprobe = false;
   bool json = false, reverse = false, batch = false, quiet = false;
   std::string least = "0", attach = "auto", sort, filter, demangle = "full";
 };
@@ -43,6 +44,7 @@ void add_options(CLI::App& app, UprobeArguments& a) {
   app.add_flag("--children", a.children, "what the target starts is traced as well; probes sit in every process that has the files then");
   app.add_flag("--no-latency", a.no_latency, "count calls, no more: half the cost");
   app.add_flag("--callers", a.callers, "who called, by name");
+  app.add_flag("--stack", a.stack, "the stacks that told calls were made from: those of --min-duration, else all; Linux 5.17");
   app.add_flag("--histogram", a.histogram, "how the latencies are spread, a line a power of two");
   app.add_option("--min-duration", a.least, "only calls at least so long become slices, or lines where no -o is given: 5ms, 200us, 0.1");
   app.add_option("--rate-limit", a.rate_limit, "at most so many slices a second; all calls are counted all the same")->check(kAboveZero);
@@ -94,14 +96,17 @@ Result<UprobeOptions> run_options(const UprobeArguments& a, bool has_outputs) {
   if (!(a.interval >= 0.1 && a.interval <= 3600)) return fail("--interval: between 0.1 and 3600 seconds");
   const auto least = analyze::parse_duration(a.least);
   if (!least) return fail(fmt::format("--min-duration {}: takes a time, as 5ms, 200us or 0.1", a.least));
-  if (a.no_latency && (a.uretprobe || a.histogram || *least > 0)) return fail("--no-latency leaves nothing for --uretprobe, --histogram and --min-duration");
+  if (a.no_latency && (a.uretprobe || a.histogram || a.stack || *least > 0))
+    return fail("--no-latency leaves nothing for --uretprobe, --histogram, --stack and --min-duration");
+  if (a.uretprobe && a.stack) return fail("--stack: not with --uretprobe, which replaces the return addresses that tell callers");
   if (a.children && a.target.command.empty() && a.target.pids.empty() && a.target.name.empty())
     return fail("--children: of a command, -p or -n; the other targets have theirs anyway, or threads only");
   UprobeOptions options;
   for (const std::string& text : a.functions) options.patterns.push_back(TRY(uprobe::FunctionPattern::parse(text)));
   options.trace.has_latency = !a.no_latency;
   options.trace.has_callers = a.callers;
-  options.trace.has_calls = has_outputs || *least > 0;
+  options.trace.has_calls = has_outputs || a.stack || *least > 0;
+  options.trace.has_stacks = a.stack;
   options.trace.least_ns = *least;
   options.trace.rate_limit = a.rate_limit;
   options.trace.attach = a.attach == "multi" ? uprobe::Attach::kMulti : a.attach == "single" ? uprobe::Attach::kSingle : uprobe::Attach::kAuto;
@@ -138,21 +143,39 @@ std::string cost_text(const uprobe::Calibration& costs) {
   return fmt::format("a probed call takes {} longer; {} of it would be in its latency and is taken off", both(costs.pair_ns), both(costs.self_ns));
 }
 
-void say_details(const UprobeRun& run, const std::vector<UprobeRow>& rows, bool with_histogram, bool with_callers) {
+void say_callers(const std::vector<uprobe::Caller>& callers) {
+  for (size_t c = 0; c < std::min(kMostCallersShown, callers.size()); c++)
+    say(fmt::format("  {} from {}{}", right_aligned(grouped(static_cast<int64_t>(callers[c].calls)), 12), printable(caller_text(callers[c])),
+                    callers[c].module.empty() ? "" : " in " + printable(callers[c].module)));
+  if (callers.size() > kMostCallersShown) say(fmt::format("  {} from {} others", right_aligned("...", 12), callers.size() - kMostCallersShown));
+}
+
+void say_stacks(const std::vector<uprobe::CallStack>& stacks) {
+  for (size_t i = 0; i < std::min(kMostStacksShown, stacks.size()); i++)
+    for (const std::string& line : stack_lines(stacks[i], kMostFramesShown)) say(line);
+  if (stacks.size() > kMostStacksShown) say(fmt::format("  {} and {} other stacks", right_aligned("...", 12), stacks.size() - kMostStacksShown));
+}
+
+// By function.
+using StacksFound = std::map<uint32_t, std::vector<uprobe::CallStack>>;
+
+const std::vector<uprobe::CallStack>& stacks_of(const StacksFound& stacks, uint32_t function) {
+  static const std::vector<uprobe::CallStack> kNone;
+  const auto found = stacks.find(function);
+  return found == stacks.end() ? kNone : found->second;
+}
+
+void say_details(const UprobeRun& run, const StacksFound& stacks, const std::vector<UprobeRow>& rows, const UprobeArguments& a) {
   for (size_t i = 0; i < std::min(kMostDetails, rows.size()); i++) {
     say(fmt::format("{}:", printable(rows[i].function)));
-    if (with_histogram)
+    if (a.histogram)
       for (const std::string& line : histogram_lines(run.sums(rows[i].number).histogram, kUprobeSummaryColumns / 2)) say(line);
-    if (!with_callers) continue;
-    const auto& callers = run.callers(rows[i].number);
-    for (size_t c = 0; c < std::min(kMostCallersShown, callers.size()); c++)
-      say(fmt::format("  {} from {}{}", right_aligned(grouped(static_cast<int64_t>(callers[c].calls)), 12), printable(caller_text(callers[c])),
-                      callers[c].module.empty() ? "" : " in " + printable(callers[c].module)));
-    if (callers.size() > kMostCallersShown) say(fmt::format("  {} from {} others", right_aligned("...", 12), callers.size() - kMostCallersShown));
+    if (a.callers) say_callers(run.callers(rows[i].number));
+    if (a.stack) say_stacks(stacks_of(stacks, rows[i].number));
   }
 }
 
-void say_summary(const UprobeRun& run, const UprobeView& view, const UprobeArguments& a) {
+void say_summary(const UprobeRun& run, const StacksFound& stacks, const UprobeView& view, const UprobeArguments& a) {
   const std::vector<UprobeRow> all = run.summary_rows();
   const std::vector<UprobeRow> rows = shown_functions(view, all);
   uint64_t calls = 0;
@@ -165,7 +188,7 @@ void say_summary(const UprobeRun& run, const UprobeView& view, const UprobeArgum
   if (!rows.empty()) say(table.header());
   for (size_t i = 0; i < std::min(a.rows, rows.size()); i++) say(table.line(rows[i]));
   if (rows.size() > a.rows) say(fmt::format("and {} more (--rows)", rows.size() - a.rows));
-  if (a.histogram || a.callers) say_details(run, rows, a.histogram, a.callers);
+  if (a.histogram || a.callers || a.stack) say_details(run, stacks, rows, a);
 }
 
 // A line on stdout for each call that was long enough, where no file is asked for.
@@ -199,8 +222,9 @@ class UprobeSession {
     if (held_) held_->put_out();
     TRY(stopped);
     run_.name_callers();
+    join_stacks();
     TRY(write());
-    if (!a_.quiet) say_summary(run_, view_, a_);
+    if (!a_.quiet) say_summary(run_, stacks_, view_, a_);
     say_losses(run_.diagnostics(), "uprobe", Severity::kNotice);
     TRY(watched);
     return status;
@@ -221,7 +245,7 @@ class UprobeSession {
   Result<void> name_target() {
     uprobe::TraceTarget& target = run_.target();
     if (command_) {
-      target.pids = {command_->pid()};
+      run_.set_command(command_->pid());
       return run_.files().add_command(a_.target.command);
     }
     if (!a_.target.name.empty()) target.pids = TRY(collect::find_by_name(a_.target.name));
@@ -245,7 +269,14 @@ class UprobeSession {
 
   void take(const uprobe_call& call) {
     if (prints_calls()) print_call(call, run_);
-    else slices_.add(call);
+    if (!prints_calls() || a_.stack) slices_.add(call);
+  }
+
+  void join_stacks() {
+    if (!run_.stacks()) return;
+    Diagnostics losses;
+    stacks_ = slices_.join(*run_.stacks(), losses);
+    run_.add_losses(losses);
   }
 
   Result<void> watch(const session::StopSignals& signals) {
@@ -277,7 +308,8 @@ class UprobeSession {
       const std::string module = run_.module_of(i);
       const uprobe::FunctionSums sums = run_.sums(i);
       TRY(file.write(uprobe_json_line({.function = run_.functions()[i].name, .module = module, .sums = sums, .has_latency = !a_.no_latency,
-                                       .callers = run_.callers(i), .has_callers = a_.callers})));
+                                       .callers = run_.callers(i), .has_callers = a_.callers,
+                                       .stacks = stacks_of(stacks_, i), .has_stacks = a_.stack})));
     }
     return file.commit();
   }
@@ -287,6 +319,7 @@ class UprobeSession {
   UprobeOutputs outputs_;
   UprobeRun run_;
   uprobe::CallSlices slices_;
+  StacksFound stacks_;
   bool is_live_ = false;
   std::optional<collect::Command> command_;
   std::optional<HeldOutput> held_;

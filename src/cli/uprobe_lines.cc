@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
+#include "base/digit_groups.h"
+#include "cli/text_layout.h"
 #include "format/json/json_writer.h"
 
 namespace cprof::cli {
@@ -28,11 +31,35 @@ void append_times(std::string& out, const UprobeFacts& facts) {
   add("raw_total_ns", sums.raw_ns, facts.has_latency);
 }
 
+void append_stacks(std::string& out, std::span<const uprobe::CallStack> stacks) {
+  out += ",\"stacks\":[";
+  for (const uprobe::CallStack& stack : stacks) {
+    out += out.back() == '[' ? "{\"frames\":[" : ",{\"frames\":[";
+    for (const std::string& frame : stack.frames) {
+      if (out.back() != '[') out += ',';
+      format::append_json_text(out, frame);
+    }
+    out += fmt::format("],\"end\":\"{}\",\"calls\":{},\"total_ns\":{}}}", name_of(stack.end), stack.calls, stack.total_ns);
+  }
+  out += ']';
+}
+
 }  // namespace
 
 std::string caller_text(const uprobe::Caller& caller) {
   if (!caller.name.empty()) return caller.name;
   return caller.module.empty() ? fmt::format("{:#x}", caller.address) : fmt::format("[{}+{:#x}]", caller.module, caller.address);
+}
+
+std::vector<std::string> stack_lines(const uprobe::CallStack& stack, size_t most_frames) {
+  constexpr size_t kCountColumns = 12;
+  std::vector<std::string> lines = {fmt::format("  {} told, {} in all, from", right_aligned(grouped(static_cast<int64_t>(stack.calls)), kCountColumns),
+                                                duration_text(static_cast<double>(stack.total_ns)))};
+  auto add = [&](std::string_view text) { lines.push_back(std::string(kCountColumns + 3, ' ') + std::string(text)); };
+  for (size_t i = 0; i < std::min(most_frames, stack.frames.size()); i++) add(printable(stack.frames[i]));
+  if (stack.frames.size() > most_frames) add(fmt::format("and {} more", stack.frames.size() - most_frames));
+  if (profile::is_incomplete(stack.end) || stack.frames.empty()) add(fmt::format("[{}]", name_of(stack.end)));
+  return lines;
 }
 
 std::string uprobe_json_line(const UprobeFacts& facts) {
@@ -59,6 +86,7 @@ std::string uprobe_json_line(const UprobeFacts& facts) {
     }
     out += ']';
   }
+  if (facts.has_stacks) append_stacks(out, facts.stacks);
   return out + "}\n";
 }
 

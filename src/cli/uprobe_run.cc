@@ -81,11 +81,28 @@ Result<void> UprobeRun::choose_functions() {
   return {};
 }
 
+void UprobeRun::set_command(int32_t pid) {
+  options_.trace.target.pids = {pid};
+  options_.is_command = true;
+}
+
+Result<void> UprobeRun::start_stacks() {
+  const uprobe::TraceTarget& target = options_.trace.target;
+  session::CallStackRecording::Options options;
+  options.target = {.command = {}, .pids = target.pids, .tids = target.tids, .all_cpus = target.is_everything(), .cgroup = target.cgroup_path(), .cpus = {}};
+  options.runs_already = !options_.is_command;
+  options.pipeline.demangle = options_.style;
+  options.pipeline.sources.places = options_.places;
+  recording_ = TRY(session::CallStackRecording::start(tracer_->object(), options));
+  return {};
+}
+
 Result<void> UprobeRun::start(const uprobe::Tracer::OnProgress& on_progress) {
   TRY(choose_functions());
   for (const uprobe::TargetFile& file : files_.all()) modules_.push_back(file.module());
   tracer_ = TRY(uprobe::Tracer::make(options_.trace, finder_->functions(), files_.all()));
   calibration_ = tracer_->calibration();
+  if (options_.trace.has_stacks) TRY(start_stacks());
   TRY(tracer_->attach(on_progress));
   probes_ = tracer_->probes();
   open_tasks();
@@ -130,6 +147,7 @@ Result<void> UprobeRun::watch(const Watch& watch) {
     const uint64_t until = std::min({next_ns, end_ns, now + kLookNs});
     wants_more = watch.screen.wait(static_cast<int>((until - now + 999'999) / 1'000'000));
     if (options_.trace.has_calls) tracer_->object().read_calls(watch.on_call);
+    if (recording_) TRY(recording_->poll());
     if (monotonic_ns() < next_ns) continue;
     if (watch.screen.wants_pictures()) TRY(watch.screen.show(picture()));
     next_ns = std::max(next_ns + watch.screen.interval_ns(), monotonic_ns());
@@ -144,6 +162,9 @@ Result<void> UprobeRun::stop(const OnCall& on_call) {
   if (options_.trace.has_calls) tracer_->object().read_calls(on_call);
   for (uint32_t i = 0; i < functions().size(); i++) sums_.push_back(tracer_->sums(i, true));
   if (options_.trace.has_callers) noted_ = TRY(tracer_->object().callers());
+  if (recording_) stacks_.emplace(TRY(recording_->finish()));
+  if (stacks_) diagnostics_.merge(stacks_->profile().diagnostics);
+  recording_.reset();
   diagnostics_.merge(tracer_->diagnostics());
   diagnostics_.merge(files_.diagnostics());
   tracer_.reset();

@@ -12,7 +12,9 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "cli/uprobe_screens.h"
+#include "session/call_stacks.h"
 #include "uprobe/call_slices.h"
+#include "uprobe/call_stacks.h"
 #include "uprobe/caller_names.h"
 #include "uprobe/tracer.h"
 
@@ -25,6 +27,7 @@ struct UprobeOptions {
   object::FilePlaces places;
   size_t most_functions = 0;
   uint64_t duration_ns = 0;     // 0: no limit
+  bool is_command = false;      // the target, which is still to become its program
 };
 
 class UprobeRun {
@@ -33,6 +36,7 @@ class UprobeRun {
 
   uprobe::TargetFiles& files() { return files_; }
   uprobe::TraceTarget& target() { return options_.trace.target; }
+  void set_command(int32_t pid);
 
   // Finds the functions and probes them. What matches nothing is an error.
   Result<void> start(const uprobe::Tracer::OnProgress& on_progress);
@@ -48,6 +52,9 @@ class UprobeRun {
   Result<void> stop(const OnCall& on_call);
   // Once the run is stopped: names take the kernel's objects' place.
   void name_callers();
+  // The stacks of the calls that were told; null: not asked for.
+  const uprobe::CallStacks* stacks() const { return stacks_ ? &*stacks_ : nullptr; }
+  void add_losses(const Diagnostics& losses) { diagnostics_.merge(losses); }
 
   const std::vector<uprobe::ProbedFunction>& functions() const { return finder_->functions(); }
   std::string module_of(uint32_t function) const { return files_.all()[functions()[function].file].module(); }
@@ -63,6 +70,7 @@ class UprobeRun {
   Result<void> choose_functions();
   Result<void> look_in(std::span<const uprobe::FunctionPattern> patterns, bool with_libraries, std::vector<size_t>& matched);
   Error nothing_matches(const uprobe::FunctionPattern& pattern) const;
+  Result<void> start_stacks();
   UprobePicture picture();
   void open_tasks();
   bool is_target_gone() const;
@@ -73,6 +81,8 @@ class UprobeRun {
   std::vector<std::string> modules_;         // by file
   std::vector<std::pair<Fd, int32_t>> tasks_;  // the target's
   std::unique_ptr<uprobe::Tracer> tracer_;
+  std::unique_ptr<session::CallStackRecording> recording_;  // of stacks; goes before the tracer
+  std::optional<uprobe::CallStacks> stacks_;
   uprobe::Calibration calibration_;
   uprobe::NotedCallers noted_;
   std::map<uint32_t, std::vector<uprobe::Caller>> callers_;

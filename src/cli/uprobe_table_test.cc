@@ -81,5 +81,18 @@ TEST(UprobeLines, TheNamesAreAPromise) {
   EXPECT_NE(counted.find("\"callers\":[{\"name\":\"main\",\"module\":\"app\",\"calls\":3},{\"name\":\"[x.so+0x10]\""), std::string::npos) << counted;
 }
 
+TEST(UprobeLines, StacksAreThereWhenAskedFor) {
+  const uprobe::FunctionSums sums;
+  const std::vector<uprobe::CallStack> stacks = {{.frames = {"handle", "main"}, .calls = 2, .total_ns = 30},
+                                                 {.frames = {}, .calls = 1, .total_ns = 9, .end = profile::StackEnd::kUnreadableMemory}};
+  const std::string line = uprobe_json_line({.function = "f", .module = "app", .sums = sums, .stacks = stacks, .has_stacks = true});
+  EXPECT_TRUE(line.ends_with(",\"stacks\":[{\"frames\":[\"handle\",\"main\"],\"end\":\"complete\",\"calls\":2,\"total_ns\":30},"
+                             "{\"frames\":[],\"end\":\"unreadable-memory\",\"calls\":1,\"total_ns\":9}]}\n"))
+      << line;
+  EXPECT_EQ(uprobe_json_line({.function = "f", .module = "app", .sums = sums}).find("stacks"), std::string::npos);
+  EXPECT_EQ(stack_lines(stacks[0], 1), (std::vector<std::string>{"             2 told, 30 ns in all, from", "               handle", "               and 1 more"}));
+  EXPECT_EQ(stack_lines(stacks[1], 9).back(), "               [unreadable-memory]");
+}
+
 }  // namespace
 }  // namespace cprof::cli

@@ -104,20 +104,27 @@ std::vector<uint32_t> in_order(const Profile& profile) {
 }
 
 // Rows in that order, in place: each cycle of the permutation once.
-void permute(std::vector<Slice>& slices, std::vector<uint32_t> order) {
-  for (uint32_t start = 0; start < order.size(); ++start) {
+template <typename Row>
+void permute(std::vector<Row>& rows, std::vector<uint32_t> order) {
+  for (uint32_t start = 0; start < order.size() && !rows.empty(); ++start) {
     if (order[start] == start) continue;
-    const Slice first = slices[start];
+    const Row first = rows[start];
     uint32_t at = start;
     while (order[at] != start) {
       const uint32_t from = order[at];
-      slices[at] = slices[from];
+      rows[at] = rows[from];
       order[at] = at;
       at = from;
     }
-    slices[at] = first;
+    rows[at] = first;
     order[at] = at;
   }
+}
+
+void put_in_order(Profile& profile, std::vector<CallSiteId>& beside) {
+  const std::vector<uint32_t> order = in_order(profile);
+  permute(profile.slices, order);
+  permute(beside, order);
 }
 
 // The tracks beside those of threads and tracks, made when first asked for.
@@ -147,7 +154,8 @@ class FurtherTracks {
 
 class StackMaker {
  public:
-  explicit StackMaker(profile::ProfileBuilder& builder) : builder_(builder), profile_(builder.profile()) {
+  StackMaker(profile::ProfileBuilder& builder, std::span<const CallSiteId> callers)
+      : builder_(builder), profile_(builder.profile()), callers_(callers) {
     metric_ = builder_.add_metric(kSliceMetric, "nanoseconds");
     profile_.run.default_metric = profile_.metrics[metric_.index()].name;
     for (size_t i = profile_.threads.size(); i-- > 0;)
@@ -166,7 +174,8 @@ class StackMaker {
     uint64_t too_deep = 0;
     for (size_t i = 0; i < lanes.size(); ++i) {
       const Slice& slice = profile_.slices[lanes[i].slice];
-      const CallSiteId parent = lanes[i].parent == LaneSlice::kNone ? CallSiteId() : sites[lanes[i].parent];
+      const CallSiteId around = lanes[i].parent == LaneSlice::kNone ? CallSiteId() : sites[lanes[i].parent];
+      const CallSiteId parent = caller_of(lanes[i].slice).valid() ? caller_of(lanes[i].slice) : around;
       const bool is_deep = lanes[i].depth >= kDeepestStack;
       sites[i] = is_deep ? parent : builder_.site(parent, location_of(slice.name));
       too_deep += is_deep;
@@ -183,6 +192,8 @@ class StackMaker {
   }
 
  private:
+  CallSiteId caller_of(uint32_t slice) const { return slice < callers_.size() ? callers_[slice] : CallSiteId(); }
+
   LocationId location_of(StringId name) {
     if (name.index() >= locations_.size()) locations_.resize(name.index() + 1);
     LocationId& location = locations_[name.index()];
@@ -207,6 +218,7 @@ class StackMaker {
 
   profile::ProfileBuilder& builder_;
   Profile& profile_;
+  std::span<const CallSiteId> callers_;
   profile::MetricId metric_;
   std::vector<LocationId> locations_;  // by name
   std::vector<ThreadId> first_thread_;  // by process
@@ -228,7 +240,12 @@ std::vector<LaneSlice> slice_lanes(const Profile& profile) {
 }
 
 uint64_t nest_slices(Profile& profile) {
-  permute(profile.slices, in_order(profile));
+  std::vector<CallSiteId> nothing;
+  return nest_slices(profile, nothing);
+}
+
+uint64_t nest_slices(Profile& profile, std::vector<CallSiteId>& beside) {
+  put_in_order(profile, beside);
   FurtherTracks further(profile);
   uint64_t moved = 0;
   for (const LaneSlice& lane : slice_lanes(profile)) {
@@ -239,14 +256,14 @@ uint64_t nest_slices(Profile& profile) {
     slice.thread = {};
     ++moved;
   }
-  if (moved) permute(profile.slices, in_order(profile));
+  if (moved) put_in_order(profile, beside);
   return moved;
 }
 
-void add_slice_stacks(profile::ProfileBuilder& builder) {
+void add_slice_stacks(profile::ProfileBuilder& builder, std::span<const CallSiteId> callers) {
   Profile& profile = builder.profile();
   if (profile.slices.empty() || !profile.samples.empty() || !profile.aggregates.empty() || !profile.off_cpu.empty()) return;
-  StackMaker(builder).run();
+  StackMaker(builder, callers).run();
   if (std::ranges::all_of(profile.slices, [](const Slice& slice) { return slice.duration_ns == 0; }))
     profile.diagnostics.add("slices_without_duration", Severity::kError,
                             "every slice begins and ends at the same time, so there is no time to show",

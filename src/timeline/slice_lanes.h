@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "profile/builder.h"
@@ -27,14 +28,16 @@ struct LaneSlice {
 std::vector<LaneSlice> slice_lanes(const profile::Profile& profile);
 
 // Puts the slices in that order and sets their depths. Those of further lanes move to a track of their own beside the first
-// one. How many moved.
+// one. How many moved. beside: a value a slice, which moves along; empty: none.
 uint64_t nest_slices(profile::Profile& profile);
+uint64_t nest_slices(profile::Profile& profile, std::vector<profile::CallSiteId>& beside);
 
 // Stacks for the views and formats that know no slices: every slice's self time (its duration without those of its
 // children) as an aggregate of the metric "wall", on its thread; slices of a process's track count on its first thread (its
 // main thread, made, when it has none). Stacks end at a depth of 1,024: deeper slices count there.
+// callers: by row of the slices, where each was called from; invalid, or none at all: from the slice around it.
 // For profiles that have neither samples nor values; others stay as they are, since their stacks already say it. Slices
 // that all last 0 ns are said in the diagnostics.
-void add_slice_stacks(profile::ProfileBuilder& builder);
+void add_slice_stacks(profile::ProfileBuilder& builder, std::span<const profile::CallSiteId> callers = {});
 
 }  // namespace cprof::timeline

@@ -151,5 +151,23 @@ TEST(SliceLanes, OverlapsWithoutEndStayCheap) {
   EXPECT_EQ(lanes.back().lane, kSlices - 1);
 }
 
+TEST(SliceStacks, StandOnTheStackThatTheyWereCalledFrom) {
+  Given g;
+  g.add("inner", 2, 5);
+  g.add("outer", 0, 10);
+  g.add("overlaps", 8, 12);
+  auto& builder = g.builder;
+  auto place = [&](std::string_view name) {
+    const profile::Line line{builder.function({.name = builder.intern(name), .system_name = builder.intern(name)})};
+    return builder.named_location({}, profile::FrameKind::kUser, {&line, 1});
+  };
+  const auto root = builder.site({}, place("main"));
+  std::vector<profile::CallSiteId> callers = {{}, builder.site(root, place("handle")), root};  // of inner nobody knows
+  EXPECT_EQ(nest_slices(builder.profile(), callers), 1u);
+  add_slice_stacks(builder, callers);
+  EXPECT_EQ(stacks_of(builder.profile()),
+            (std::map<std::string, int64_t>{{"main;handle;outer", 7}, {"main;handle;outer;inner", 3}, {"main;overlaps", 4}}));
+}
+
 }  // namespace
 }  // namespace cprof::timeline

@@ -130,6 +130,7 @@ Result<Calibration> calibrate(const uprobe_settings& settings, Attach attach, bo
   own.inherit = 0;
   own.shards = 1;
   own.rate_limit = 0;
+  own.has_stacks = 0;  // what a walk takes is measured each time
   for (size_t i = 0; i < 2; i++) own.self_ns[i] = own.pair_ns[i] = 0;
   if (attach == Attach::kSingle) return try_out(own, false, by_return_address);
   auto multi = try_out(own, true, by_return_address);

@@ -1,5 +1,8 @@
 #include "uprobe/call_slices.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -35,7 +38,49 @@ void CallSlices::add(const uprobe_call& call) {
     too_many_++;
     return;
   }
-  calls_.push_back({call.start_ns, std::max(call.start_ns, call.end_ns), call.latency_ns, thread_of(call), call.function, call.end});
+  calls_.push_back({call.start_ns, std::max(call.start_ns, call.end_ns), call.latency_ns, thread_of(call), call.function, {},
+                    static_cast<uint8_t>(call.end)});
+}
+
+void CallSlices::note_without_stack(const Call& call, Diagnostics& losses) {
+  if (call.end == UPROBE_UNWOUND)
+    losses.add("stacks_of_unwound_calls", Severity::kNotice, "told calls without a stack: it was gone when their end was noticed");
+  else if (call.end != UPROBE_FINISHED)
+    losses.add("stacks_of_open_calls", Severity::kInfo, "told calls without a stack, as they had not ended");
+  else
+    losses.add("stacks_missing", Severity::kDataLoss, "told calls whose stack could not be taken or got lost on its way");
+}
+
+std::map<uint32_t, std::vector<CallStack>> CallSlices::join(const CallStacks& stacks, Diagnostics& losses) {
+  stacks_ = &stacks;
+  transfer_.emplace(stacks.profile(), builder_, places_.emplace());
+  CallStackSums sums;
+  for (Call& call : calls_) {
+    const auto found = stacks.find(builder_.profile().threads[call.thread].tid, call.end_ns);
+    if (!found) {
+      note_without_stack(call, losses);
+      continue;
+    }
+    call.callers = found->callers;
+    sums.add(call.function, *found, call.latency_ns);
+    if (found->end != profile::StackEnd::kComplete)
+      losses.add(fmt::format("call_stacks_{}", name_of(found->end)), Severity::kNotice,
+                 fmt::format("stacks of told calls that end early: {}", description_of(found->end)));
+  }
+  return sums.by_name(stacks);
+}
+
+profile::CallSiteId CallSlices::callers_of(const Call& call) {
+  return call.callers.valid() ? transfer_->site(call.callers) : profile::CallSiteId();
+}
+
+// As folded stacks have it, the root first.
+StringId CallSlices::stack_text(profile::CallSiteId callers) {
+  const auto [known, is_new] = stack_texts_.try_emplace(callers);
+  if (!is_new) return known->second;
+  std::vector<std::string> frames = stacks_->frames(callers);
+  std::ranges::reverse(frames);
+  return known->second = builder_.intern(fmt::format("{}", fmt::join(frames, ";")));
 }
 
 profile::LabelSetId CallSlices::labels_of(const Call& call, uint64_t shown_ns) {
@@ -47,6 +92,7 @@ profile::LabelSetId CallSlices::labels_of(const Call& call, uint64_t shown_ns) {
                       .number = static_cast<int64_t>(call.latency_ns),
                       .unit = builder_.intern("nanoseconds"),
                       .is_number = true});
+  if (call.callers.valid()) labels.push_back({.key = builder_.intern("stack"), .text = stack_text(call.callers)});
   return builder_.recent_label_set(labels);
 }
 
@@ -72,14 +118,18 @@ profile::Profile CallSlices::take(std::span<const ProbedFunction> functions, con
     return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
   });
   profile.slices.reserve(calls_.size());
-  for (const Call& call : calls_) add_slice(call, functions, costs);
+  std::vector<profile::CallSiteId> callers;
+  for (const Call& call : calls_) {
+    add_slice(call, functions, costs);
+    if (stacks_) callers.push_back(callers_of(call));
+  }
   calls_ = {};
   profile.diagnostics.merge(losses);
   if (too_many_)
     profile.diagnostics.add("calls_too_many", Severity::kDataLoss,
                             "calls that are counted but are no slices, as there were too many; take --min-duration", too_many_);
-  timeline::nest_slices(profile);
-  timeline::add_slice_stacks(builder_);
+  timeline::nest_slices(profile, callers);
+  timeline::add_slice_stacks(builder_, callers);
   return builder_.take();
 }
 

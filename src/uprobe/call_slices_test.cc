@@ -6,6 +6,7 @@
 #include <map>
 
 #include "profile/validate.h"
+#include "uprobe/stacks_for_tests.h"
 
 namespace cprof::uprobe {
 namespace {
@@ -50,6 +51,31 @@ TEST(CallSlices, NestAsTheyWereWithoutWhatTheProbesAdded) {
   EXPECT_EQ(profile.threads.size(), 1u);
   EXPECT_EQ(profile.text(profile.threads[0].name), "worker");
   EXPECT_FALSE(profile.aggregates.empty()) << "formats without slices have stacks";
+}
+
+TEST(CallSlices, StacksAreLabelsAndStandBelowTheCalls) {
+  WalkedStacks walked;
+  walked.add(8, 2000, {"main", "handle", "outer"});
+  walked.add(8, 1300, {"main", "handle", "outer", "inner"});
+  const CallStacks stacks(walked.take());
+  CallSlices slices("x");
+  slices.add(call(1, 1200, 1300));
+  slices.add(call(0, 1000, 2000));
+  slices.add(call(1, 3000, 3100, UPROBE_UNWOUND));
+  slices.add(call(1, 4000, 4100));
+  Diagnostics losses;
+  const auto sums = slices.join(stacks, losses);
+  EXPECT_EQ(sums.at(1)[0].frames, (std::vector<std::string>{"outer", "handle", "main"}));
+  EXPECT_EQ(sums.at(1)[0].total_ns, 90u);
+  EXPECT_EQ(losses.count("stacks_of_unwound_calls"), 1u);
+  EXPECT_EQ(losses.count("stacks_missing"), 1u);
+  const auto profile = slices.take(two_functions(), {.self_ns = {10, 20}}, {});
+  ASSERT_TRUE(profile::validate(profile));
+  EXPECT_EQ(profile.text(profile.labels_of(profile.slices[0].labels)[0].text), "main;handle");
+  EXPECT_EQ(profile.text(profile.labels_of(profile.slices[1].labels)[0].text), "main;handle;outer");
+  std::map<uint32_t, int64_t> by_depth;
+  for (const auto& row : profile.aggregates) by_depth[profile.sites[row.site.index()].depth] += row.value;
+  EXPECT_EQ(by_depth, (std::map<uint32_t, int64_t>{{0, 180}, {2, 900}, {3, 90}})) << "each call's own time, where it was called";
 }
 
 TEST(CallSlices, LossesGoIntoTheProfile) {

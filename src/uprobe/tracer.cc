@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstdio>
 
+#include "collect/bpf/sampler_abi.h"
 #include "collect/bpf/support.h"
 
 namespace cprof::uprobe {
@@ -18,7 +19,8 @@ using collect::ProbePlace;
 using collect::UprobeLinks;
 
 constexpr uint64_t kMostRowBytes = 64 << 20;  // sums and histograms of all functions
-constexpr uint64_t kRingBytes = 16 << 20;
+constexpr uint64_t kCallsBytes = 16 << 20;
+constexpr uint32_t kStackRingBytes = 1 << 20;  // of each CPU
 
 bool is_kernel_from(int wanted_major, int wanted_minor) {
   utsname names{};
@@ -55,7 +57,11 @@ uprobe_settings settings_of(const TraceOptions& options, size_t functions) {
   settings.finds_mappings = is_kernel_from(5, 17);
   settings.rate_limit = options.rate_limit;
   settings.least_ns = options.least_ns;
-  settings.ring_bytes = kRingBytes;
+  settings.calls_bytes = kCallsBytes;
+  settings.has_stacks = options.has_stacks;
+  settings.ring_bytes = kStackRingBytes;
+  settings.user_stacks = SAMPLER_USER_TABLES;
+  settings.max_depth = SAMPLER_MAX_DEPTH;
   return settings;
 }
 
@@ -65,6 +71,8 @@ Result<std::unique_ptr<Tracer>> Tracer::make(const TraceOptions& options, std::v
                                              const std::vector<TargetFile>& files) {
   if (auto obstacle = collect::find_bpf_obstacle(collect::read_bpf_machine())) return fail("bpf: " + obstacle->text(), ENOTSUP);
   if (!is_kernel_from(5, 15)) return fail("uprobe needs Linux 5.15 or later: before, a program is not told which probe it is run for", ENOTSUP);
+  if (options.has_stacks && !is_kernel_from(5, 17))
+    return fail("--stack needs Linux 5.17 or later: before, a program cannot walk as many frames as a stack may have", ENOTSUP);
   std::unique_ptr<Tracer> tracer(new Tracer(options, functions, files));
   TRY(tracer->load());
   return tracer;
@@ -82,7 +90,8 @@ Result<void> Tracer::load() {
                                                        .functions = static_cast<uint32_t>(functions_.size()),
                                                        .is_multi = calibration_.is_multi}));
   std::ranges::copy(sites_, object_->sites().begin());
-  return name_targets();
+  TRY(name_targets());
+  return object_->start();
 }
 
 Result<void> Tracer::name_targets() {
@@ -91,8 +100,7 @@ Result<void> Tracer::name_targets() {
     for (int32_t pid : options_.target.pids) TRY(object_->add_target(static_cast<uint32_t>(pid)));
   for (int32_t tid : options_.target.tids) TRY(object_->add_target(static_cast<uint32_t>(tid)));
   if (filter != UPROBE_CGROUP) return {};
-  const std::string& given = options_.target.cgroup;
-  const std::string path = given.starts_with('/') ? given : "/sys/fs/cgroup/" + given;
+  const std::string path = options_.target.cgroup_path();
   cgroup_ = Fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!cgroup_) return fail_errno("--cgroup " + path);
   return object_->set_cgroup(cgroup_.get());
@@ -138,7 +146,6 @@ std::vector<int32_t> Tracer::pids_of(const TargetFile& file) const {
 
 // Exits first: a call is not begun before its end would be seen.
 Result<void> Tracer::attach(const OnProgress& on_progress) {
-  TRY(object_->start());
   size_t all = 0;
   for (size_t i = 0; i < files_.size(); i++)
     all += pids_of(files_[i]).size() * (plans_[i].entries.size() + plans_[i].exits.size() + plans_[i].returns.size());
@@ -195,6 +202,7 @@ Diagnostics Tracer::diagnostics() const {
   tell(UPROBE_UNMATCHED, "exits_unmatched", Severity::kInfo,
        "ends of calls that had begun before the probes were there, or beyond 128 within each other");
   tell(UPROBE_CALLERS_FULL, "callers_full", Severity::kDataLoss, "calls whose caller was not noted, as there were too many different ones");
+  tell(UPROBE_STACKS_BUSY, "stacks_busy", Severity::kDataLoss, "told calls without a stack, as their CPU was walking as many stacks as it can at once");
   tell(UPROBE_TARGETS_FULL, "targets_full", Severity::kDataLoss, "processes not followed because there were too many");
   return losses;
 }

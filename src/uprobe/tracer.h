@@ -25,11 +25,15 @@ struct TraceTarget {
   std::vector<int32_t> pids, tids;
   std::string cgroup;       // a directory of the cgroup v2 hierarchy
   bool children = false;    // those that the targets start, too
+
+  bool is_everything() const { return pids.empty() && tids.empty() && cgroup.empty(); }
+  std::string cgroup_path() const { return cgroup.empty() || cgroup.starts_with('/') ? cgroup : "/sys/fs/cgroup/" + cgroup; }
 };
 
 struct TraceOptions {
   TraceTarget target;
   bool has_latency = true, has_callers = false, has_calls = false;
+  bool has_stacks = false;  // of the calls told
   uint64_t least_ns = 0;    // calls told last at least so long
   uint32_t rate_limit = 0;  // calls told a second; 0: no limit
   Attach attach = Attach::kAuto;

@@ -2,7 +2,7 @@
 # verifies: A12
 # covers: uprobe --pid --tid --name --all-cpus --cgroup --func --children --no-latency --callers --histogram --min-duration --rate-limit
 # covers: uprobe --max-functions --attach --uretprobe --interval --duration --output --json --sort --reverse --filter --rows --demangle
-# covers: uprobe --debug-dir --batch --quiet
+# covers: uprobe --debug-dir --batch --quiet --stack
 
 import json
 import os
@@ -192,6 +192,32 @@ class Slices(Uprobe):
         self.assertIn("--rate-limit", self.stderr)
 
 
+class Stacks(Uprobe):
+    def test_slow_calls_have_the_stacks_they_were_made_from(self):
+        outputs = [word for name in ("run.cprof", "run.pftrace", "run.folded") for word in ("-o", self.path(name))]
+        row = self.trace(["callers"], "--stack", "--min-duration", "1ms", *outputs, functions=["answers"])["answers"]
+        self.assertEqual((row["calls"], row["unwound"]), (120, 0))
+        stacks = {stack["frames"][0]: stack for stack in row["stacks"]}
+        for name, least in (("for_a_report", 30), ("for_a_query", 10)):
+            stack = stacks[name]
+            self.assertIn("main", stack["frames"], row)
+            self.assertEqual(stack["end"], "complete", row)
+            self.assertGreaterEqual(stack["total_ns"], least * 2e6)
+            self.assertIn(stack["calls"] - least, range(6), row)  # what a busy machine holds up is told, too
+        asked = self.cprof("sql", self.path("run.cprof"), "-q",
+                           "select count(*) from slice join args using (arg_set_id) where key = 'stack' and string_value like '%main%;for_a_report'")
+        self.assertRegex(asked.stdout.decode(), r"\b3\d\b")
+        self.assertIn(b";for_a_report", self.read("run.pftrace"))
+        weights = {re.search(r"(\w+);answers ", line)[1]: int(line.split()[-1]) for line in self.read("run.folded").decode().splitlines()}
+        self.assertAlmostEqual(weights["for_a_report"] / stacks["for_a_report"]["total_ns"], 1, delta=0.05)
+
+    def test_the_summary_has_them(self):
+        done = self.cprof("uprobe", "--stack", "-f", "middle", "--demangle", "short", "--", self.program, "ends", expect=None)
+        words = done.stderr
+        self.assertRegex(words, r"100 told, .* in all, from\n +outer\n +catches\n", words)
+        self.assertRegex(words, r"told calls without a stack: .* \(99\)")  # those that an exception left; the last was never noticed
+
+
 class Targets(Uprobe):
     def start(self, *command):
         target = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -261,6 +287,7 @@ class Targets(Uprobe):
 
     def test_wrong_usage(self):
         for arguments in ([], ["-f", ":x"], ["-f", "x", "--min-duration", "soon"], ["-f", "x", "--no-latency", "--histogram"],
+                          ["-f", "x", "--no-latency", "--stack"], ["-f", "x", "--uretprobe", "--stack"],
                           ["-f", "x", "-p", "1", "-a"], ["-f", "x", "-o", "y.unknown"], ["-f", "x", "--filter", "("], ["-f", "x", "-i", "0"]):
             self.assert_one_line(self.cprof("uprobe", *arguments, "--", "true", expect=2) if "-p" not in arguments else
                                  self.cprof("uprobe", *arguments, expect=2))

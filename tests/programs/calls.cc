@@ -269,6 +269,31 @@ static uint64_t switches_stacks() {
   return static_cast<uint64_t>(turns);
 }
 
+// ---- from where ----
+
+// Slow when asked to be.
+APART uint64_t answers(int x, bool is_slow) {
+  if (is_slow) sleep_ns(2000000);
+  return static_cast<uint64_t>(x) * 3;
+}
+APART uint64_t for_a_report(int x, bool is_slow) {
+  const uint64_t answer = answers(x, is_slow);
+  asm volatile("");
+  return answer + 1;
+}
+APART uint64_t for_a_query(int x, bool is_slow) {
+  const uint64_t answer = answers(x, is_slow);
+  asm volatile("");
+  return answer + 2;
+}
+
+static uint64_t from_two_places() {
+  uint64_t sum = 0;
+  for (int i = 0; i < 60; i++) sum += for_a_report(i, i % 2) + for_a_query(i, i % 6 == 0);
+  tell("answers", 120, 0);
+  return sum;
+}
+
 // ---- never ----
 
 APART void never_returns() {
@@ -301,6 +326,7 @@ int main(int argc, char** argv) {
   else if (!strcmp(mode, "ends")) result = ends();
   else if (!strcmp(mode, "jumps")) result = jump_kinds();
   else if (!strcmp(mode, "stacks")) result = switches_stacks();
+  else if (!strcmp(mode, "callers")) result = from_two_places();
   else if (!strcmp(mode, "never")) result = never();
   else if (!strcmp(mode, "forever")) result = forever();
   else return 2;

@@ -1,9 +1,6 @@
 // Order of opening: the programs are loaded, and those that follow forks and execs attached, before the perf backend
 // lists the target's threads, so that no thread falls between. Sampling events are per CPU and see everybody; the program
 // drops at once what is not the target's.
-//
-// Order of reading: the rings of the programs are read first, then the side band passes over its own. What the side band
-// then holds to be safe to deliver is safe for both, as anything stamped earlier had been written when the rings were read.
 #include "collect/bpf/bpf_collector.h"
 
 #include <fcntl.h>
@@ -13,7 +10,6 @@
 #include <algorithm>
 #include <bit>
 #include <ctime>
-#include <deque>
 #include <unordered_set>
 #include <utility>
 
@@ -82,72 +78,8 @@ PerfOptions side_band_options(const BpfOptions& options) {
 
 }  // namespace
 
-// Holds the events of a pass until the programs have been told what they mean for unwinding: what the sink does with them
-// may take long.
-class BpfCollector::SideBand : public event::EventSink {
- public:
-  explicit SideBand(BpfCollector& owner) : owner_(owner) {}
-
-  Result<void> begin(const event::SessionInfo& side) override {
-    event::SessionInfo info = side;
-    const BpfOptions& options = owner_.options_;
-    info.has_off_cpu = options.off_cpu;
-    info.has_switches = side.has_switches || options.off_cpu;
-    info.stacks_repeat_ns = 2 * options.repeat_stacks_ns;  // and what its ring and the sorter take
-    info.has_kernel_stacks = owner_.side_->may_sample_kernel() && options.perf.stack_mode != StackMode::kNone;
-    if (info.has_kernel_stacks) info.kernel_stacks_missing.clear();
-    if (options.off_cpu) info.metrics.push_back(switch_stacks_spec().metric);
-    return owner_.sink_->begin(info);
-  }
-  Result<void> on_event(const event::Event& event) override {
-    held_.push_back(event);
-    owner_.processes_->apply(event);
-    const auto* mmap = std::get_if<event::Mmap>(&event);
-    if (mmap) keep_views(*mmap);
-    else if (const auto* comm = std::get_if<event::Comm>(&event)) std::get<event::Comm>(held_.back()).name = keep(comm->name);
-    else if (const auto* symbol = std::get_if<event::KernelSymbol>(&event)) std::get<event::KernelSymbol>(held_.back()).name = keep(symbol->name);
-    return {};
-  }
-  Result<void> on_round(uint64_t time_ns) override {
-    owner_.processes_->publish(time_ns);
-    TRY(pass_on());
-    TRY(owner_.deliver(time_ns));
-    return owner_.sink_->on_round(time_ns);
-  }
-  Result<void> finish(uint64_t end_ns) override {
-    TRY(pass_on());
-    TRY(owner_.deliver(UINT64_MAX));
-    for (int map = 0; map < 2; map++) TRY(owner_.deliver_counts(end_ns, true));
-    return owner_.sink_->finish(end_ns);
-  }
-
- private:
-  std::string_view keep(std::string_view text) { return texts_.emplace_back(text); }
-  void keep_views(const event::Mmap& mmap) {
-    auto& held = std::get<event::Mmap>(held_.back());
-    held.path = keep(mmap.path);
-    std::string_view build_id(reinterpret_cast<const char*>(mmap.build_id.data()), mmap.build_id.size());
-    held.build_id = std::as_bytes(std::span(keep(build_id)));
-  }
-  Result<void> pass_on() {
-    Result<void> passed;
-    for (const event::Event& event : held_) {
-      passed = owner_.deliver(event::time_of(event));
-      if (passed) passed = owner_.sink_->on_event(event);
-      if (!passed) break;
-    }
-    held_.clear();
-    texts_.clear();
-    return passed;
-  }
-
-  BpfCollector& owner_;
-  std::vector<event::Event> held_;
-  std::deque<std::string> texts_;  // what held events view
-};
-
 BpfCollector::BpfCollector(BpfOptions options, std::unique_ptr<PerfCollector> side)
-    : options_(std::move(options)), side_(std::move(side)), side_band_(std::make_unique<SideBand>(*this)) {}
+    : options_(std::move(options)), side_(std::move(side)) {}
 
 BpfCollector::~BpfCollector() = default;
 
@@ -196,8 +128,8 @@ Result<void> BpfCollector::load() {
   object_ = TRY(SamplerObject::load(settings(), options_.variant));
   if (!object_->full_refused().empty())
     diagnostics_.add("bpf_variant_5_10", Severity::kInfo, "the BPF programs are those for Linux 5.10", 1, object_->full_refused());
-  modules_ = std::make_unique<ModuleBook>(*object_, diagnostics_);
-  processes_ = std::make_unique<ProcessBook>(*object_, *modules_, !wide_, diagnostics_);
+  const WalkStream::Choices choices{.makes_tables = !wide_, .is_counted = options_.count_only};
+  stream_ = std::make_unique<WalkStream>(object_->walk(), choices, static_cast<WalkStream::Owner&>(*this), diagnostics_);
   return {};
 }
 
@@ -238,19 +170,20 @@ Result<void> BpfCollector::name_tasks() {
 
 Result<void> BpfCollector::open(event::EventSink& sink) {
   sink_ = &sink;
-  TRY(side_->open(*side_band_));
+  stream_->deliver_to(sink);
+  TRY(side_->open(*stream_));
   std::vector<int> online = TRY(read_online_cpus(options_.perf.online_cpus_path, options_.perf.stat_path));
-  TRY(object_->add_rings(online));
+  TRY(object_->walk().add_rings(online));
   events_ = std::make_unique<SamplerEvents>(options_, side_->events(), side_->may_sample_kernel(), *object_, diagnostics_);
   TRY(name_tasks());
   for (int cpu : side_->cpus()) TRY(events_->open_cpu(cpu));
-  processes_->publish(monotonic_ns());
+  stream_->publish(monotonic_ns());
   return {};
 }
 
 Result<void> BpfCollector::start() {
   uint64_t now = monotonic_ns();
-  last_period_ns_ = last_repeat_ns_ = last_counts_ns_ = now;
+  last_period_ns_ = last_counts_ns_ = now;
   counts_period_ns_ = kPeriodNs;
   sampling_at_ns_ = now + options_.perf.delay_ns;
   sampling_ = options_.perf.delay_ns == 0;
@@ -258,95 +191,31 @@ Result<void> BpfCollector::start() {
   return side_->start();
 }
 
-// What is not met any more is forgotten, here and by the sink: a recording may go on for days.
-void BpfCollector::repeat_stacks(uint64_t now_ns) {
-  if (now_ns - last_repeat_ns_ < options_.repeat_stacks_ns) return;
-  last_repeat_ns_ = now_ns;
-  stacks_.repeat(now_ns);
-  object_->repeat_stacks();
+void BpfCollector::describe(event::SessionInfo& info) {
+  info.has_off_cpu = options_.off_cpu;
+  info.has_switches = info.has_switches || options_.off_cpu;
+  info.stacks_repeat_ns = 2 * options_.repeat_stacks_ns;  // and what its ring and the sorter take
+  info.has_kernel_stacks = side_->may_sample_kernel() && options_.perf.stack_mode != StackMode::kNone;
+  if (info.has_kernel_stacks) info.kernel_stacks_missing.clear();
+  if (options_.off_cpu) info.metrics.push_back(switch_stacks_spec().metric);
 }
 
-void BpfCollector::take_record(std::span<const std::byte> record) {
-  bytes_read_ += record.size();
-  records_++;
-  const sampler_header* header = header_of(record);
-  if (!header) return note_malformed();
-  // Counts name a stack long after it was met, when other code may lie at its addresses: it is told in its turn.
-  if (header->type == SAMPLER_STACK && !options_.count_only) stacks_.keep(header->stack, header->time_ns, record);
-  else if (header->type != SAMPLER_WANT_MODULE) sorter_.push_copy(header->time_ns, record);
-  else processes_->make_table(static_cast<uint32_t>(header->stack), static_cast<int32_t>(header->pid));
+bool BpfCollector::on_sample(event::Sample& sample) {
+  const auto switch_stacks = static_cast<uint32_t>(side_->events().size());
+  if (sample.metric == SAMPLER_SWITCH_STACKS) sample.metric = switch_stacks;
+  samples_delivered_ += sample.metric != switch_stacks;
+  return true;
 }
 
-void BpfCollector::note_malformed() {
-  diagnostics_.add("bpf_records_malformed", Severity::kDataLoss, "records from the BPF program that make no sense");
-}
-
-void BpfCollector::drain() {
-  object_->rings().read([this](std::span<const std::byte> record) { take_record(record); });
-}
-
-Result<void> BpfCollector::deliver(uint64_t until_ns) {
-  TRY(sorter_.deliver(until_ns, [this](const event::RecordSorter::Item& item) { return deliver_record(item.record); }));
-  if (!options_.count_only) stacks_.delivered_until(until_ns);
+Result<void> BpfCollector::before_finish(uint64_t end_ns) {
+  for (int map = 0; map < 2; map++) TRY(deliver_counts(end_ns, true));
   return {};
-}
-
-Result<void> BpfCollector::tell_stack(StackBook::Stack& kept, uint64_t time_ns) {
-  if (!decoder_.decode(kept.record, stack_event_)) {
-    note_malformed();
-    return {};
-  }
-  auto& stack = std::get<event::StackDef>(stack_event_);
-  stack.time_ns = time_ns;
-  size_t believable = processes_->believable(stack.task.pid, seen_ns_of_stack(kept.record), time_ns, stack.user_chain);
-  if (believable < stack.user_chain.size()) {
-    // The frame itself is right: only what it was unwound by was not. Its caller is in doubt.
-    stack.user_chain = stack.user_chain.first(believable + 1);
-    stack.user_end = event::WalkEnd::kNoMapping;
-  }
-  Result<void> told = sink_->on_event(stack_event_);
-  stacks_.tell(kept);
-  return told;
-}
-
-// Before the first event that names it. An id that nobody has described becomes 0.
-Result<void> BpfCollector::describe_stack(uint64_t& id, uint64_t time_ns) {
-  if (id == 0) return {};
-  StackBook::Stack* kept = stacks_.find(id);
-  if (kept && !kept->is_told) TRY(tell_stack(*kept, time_ns));
-  if (kept && kept->is_told) return {};
-  diagnostics_.add("bpf_stacks_missing", Severity::kDataLoss, "samples whose stack did not come through the ring buffer");
-  id = 0;
-  return {};
-}
-
-Result<void> BpfCollector::deliver_stack(std::span<const std::byte> record) {
-  const sampler_header& header = *header_of(record);
-  StackBook::Stack& kept = stacks_.keep(header.stack, header.time_ns, record);
-  return kept.is_told ? Result<void>() : tell_stack(kept, header.time_ns);
-}
-
-Result<void> BpfCollector::deliver_record(std::span<const std::byte> record) {
-  const sampler_header& header = *header_of(record);
-  if (header.type == SAMPLER_STACK) return deliver_stack(record);
-  if (!decoder_.decode(record, event_)) {
-    note_malformed();
-    return {};
-  }
-  if (auto* sample = std::get_if<event::Sample>(&event_)) {
-    const auto switch_stacks = static_cast<uint32_t>(side_->events().size());
-    if (sample->metric == SAMPLER_SWITCH_STACKS) sample->metric = switch_stacks;
-    samples_delivered_ += sample->metric != switch_stacks;
-    TRY(describe_stack(sample->stack_id, sample->time_ns));
-  }
-  if (auto* out = std::get_if<event::SwitchOut>(&event_)) TRY(describe_stack(out->stack_id, out->time_ns));
-  return sink_->on_event(event_);
 }
 
 Result<void> BpfCollector::deliver_count(const sampler_count_key& key, const sampler_count& count, uint64_t now_ns) {
   uint64_t id = key.stack;
   samples_delivered_ += count.samples;
-  TRY(describe_stack(id, now_ns));
+  TRY(stream_->describe_stack(id, now_ns));
   return sink_->on_event(event::Count{now_ns, {static_cast<int32_t>(key.pid), static_cast<int32_t>(key.tid)}, key.metric,
                                       count.samples, count.weight, id, key.in_kernel != 0});
 }
@@ -359,23 +228,22 @@ Result<void> BpfCollector::deliver_counts(uint64_t now_ns, bool is_last) {
   object_->take_counts([&](const sampler_count_key& key, const sampler_count& count) { counts.emplace_back(key, count); });
   counts_period_ns_ = counts.size() > SAMPLER_MAX_COUNTS / 8 ? kPeriodNs / 10 : kPeriodNs;
   for (const auto& [key, count] : counts) {
-    const StackBook::Stack* kept = key.stack ? stacks_.find(key.stack) : nullptr;
-    if (key.stack && !is_last && !(kept && kept->is_told)) early_counts_.emplace_back(key, count);
+    if (key.stack && !is_last && !stream_->is_told(key.stack)) early_counts_.emplace_back(key, count);
     else TRY(deliver_count(key, count, now_ns));
   }
-  if (early_counts_.empty()) stacks_.delivered_until(changed_places_ns);
+  if (early_counts_.empty()) stream_->counts_delivered_until(changed_places_ns);
   return {};
 }
 
 void BpfCollector::wait(int timeout_ms) {
-  pollfd ask{object_->rings().wait_fd(), POLLIN, 0};
+  pollfd ask{object_->walk().rings().wait_fd(), POLLIN, 0};
   ::poll(&ask, 1, std::clamp(timeout_ms, 0, backoff_ms_));
 }
 
 Result<void> BpfCollector::follow_cpus() {
   auto online = read_online_cpus(options_.perf.online_cpus_path, options_.perf.stat_path);
   if (!online) return {};
-  TRY(object_->add_rings(*online));
+  TRY(object_->walk().add_rings(*online));
   return events_->follow_cpus(*online);
 }
 
@@ -386,7 +254,7 @@ Result<void> BpfCollector::periodic_work() {
     object_->turn(true);
   }
   if (now - last_counts_ns_ >= counts_period_ns_) TRY(deliver_counts(now, false));
-  repeat_stacks(now);
+  stream_->repeat_stacks(now, options_.repeat_stacks_ns);
   if (now - last_period_ns_ < kPeriodNs) return {};
   last_period_ns_ = now;
   if (auto followed = follow_cpus(); !followed)
@@ -397,11 +265,11 @@ Result<void> BpfCollector::periodic_work() {
 
 Result<bool> BpfCollector::poll(int timeout_ms) {
   wait(timeout_ms);
-  uint64_t before = records_;
-  drain();
+  const uint64_t before = stream_->records();
+  stream_->drain();
   bool more = TRY(side_->poll(0));
   if (!more) return false;
-  bool is_urgent = records_ - before >= kBusyRecords || processes_->is_behind();
+  bool is_urgent = stream_->records() - before >= kBusyRecords || stream_->is_behind();
   backoff_ms_ = is_urgent ? 1 : std::min(kMostBackoffMs, backoff_ms_ * 2);
   TRY(periodic_work());
   return true;
@@ -415,19 +283,13 @@ void BpfCollector::report_losses() {
   };
   static constexpr Row kRows[] = {
       {SAMPLER_RING_FULL_SAMPLES, Severity::kDataLoss, "lost_samples", "samples lost in the kernel's ring; lower -F"},
-      {SAMPLER_RING_FULL_STACKS, Severity::kDataLoss, "bpf_lost_stacks", "stacks lost in the kernel's ring; lower -F"},
-      {SAMPLER_RING_FULL_SNAPSHOTS, Severity::kInfo, "bpf_snapshots_refused", "stacks cut because a copy of them found no room in the ring"},
       {SAMPLER_RING_FULL_SWITCHES, Severity::kDataLoss, "bpf_lost_switches", "context switches lost in the kernel's ring"},
-      {SAMPLER_NO_RING, Severity::kDataLoss, "bpf_no_ring", "records lost because their CPU had no ring yet"},
       {SAMPLER_COUNTS_FULL, Severity::kDataLoss, "bpf_counts_full", "samples not counted because there were too many different stacks"},
       {SAMPLER_TASKS_FULL, Severity::kDataLoss, kTasksFull, kTasksFullWords},
-      {SAMPLER_PROCESSES_FULL, Severity::kNotice, "bpf_processes_full", "processes beyond what the BPF program can hold; their stacks are unwound from snapshots"},
       {SAMPLER_WAITS_FULL, Severity::kDataLoss, "bpf_waits_full", "waits not recorded because too many threads were off the CPU"},
-      {SAMPLER_SNAPSHOTS_OVER_BUDGET, Severity::kInfo, "bpf_snapshots_over_budget", "stacks cut because too many samples wanted a copy of their stack"},
       {SAMPLER_UNTRACED_SWITCHES, Severity::kInfo, "bpf_switches_untraced", "switches to a CPU that the kernel's tracepoint left out; they are taken to have followed the wake-up"},
-      {SAMPLER_LOOKED_UP, Severity::kInfo, "bpf_mappings_looked_up", "times that the BPF program looked a mapping up that it had not been told of yet"},
   };
-  auto counters = object_->counters();
+  auto counters = object_->walk().counters();
   for (const Row& row : kRows)
     if (counters[row.counter]) diagnostics_.add(row.name, row.severity, row.description, counters[row.counter]);
   // What was taken is delivered or among the losses above; anything else is a fault here.
@@ -435,8 +297,6 @@ void BpfCollector::report_losses() {
   if (accounted != counters[SAMPLER_SAMPLES])
     diagnostics_.add("bpf_samples_unaccounted", Severity::kDataLoss, "samples that were taken and neither came nor were counted as lost", 1,
                      fmt::format("{} taken, {} accounted for", counters[SAMPLER_SAMPLES], accounted));
-  if (sorter_.late())
-    diagnostics_.add("records_late", Severity::kInfo, "records that came after later ones had been delivered", sorter_.late());
 }
 
 Result<void> BpfCollector::close() {
@@ -444,10 +304,10 @@ Result<void> BpfCollector::close() {
   closed_ = true;
   object_->turn(false);
   object_->detach_samplers();
-  drain();
+  stream_->drain();
   Result<void> closed = side_->close();
   report_losses();
-  modules_->report(diagnostics_);
+  stream_->report();
   diagnostics_.merge(side_->diagnostics());
   return closed;
 }

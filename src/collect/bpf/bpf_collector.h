@@ -11,19 +11,15 @@
 
 #include "base/diagnostics.h"
 #include "collect/bpf/bpf_options.h"
-#include "collect/bpf/module_book.h"
-#include "collect/bpf/process_book.h"
 #include "collect/bpf/sampler_events.h"
 #include "collect/bpf/sampler_object.h"
-#include "collect/bpf/sampler_record.h"
-#include "collect/bpf/stack_book.h"
+#include "collect/bpf/walk_stream.h"
 #include "collect/perf/perf_collector.h"
 #include "event/event.h"
-#include "event/record_sorter.h"
 
 namespace cprof::collect {
 
-class BpfCollector final : public event::Collector {
+class BpfCollector final : public event::Collector, private WalkStream::Owner {
  public:
   // Checks the options and loads the programs, so that a machine which cannot is known before anything is recorded.
   static Result<std::unique_ptr<BpfCollector>> make(BpfOptions options);
@@ -38,12 +34,9 @@ class BpfCollector final : public event::Collector {
   void hurry() { backoff_ms_ = 1; }
   int child_status() const { return side_->child_status(); }
   std::optional<int32_t> command_pid() const { return side_->command_pid(); }
-  uint64_t bytes_read() const { return bytes_read_ + side_->bytes_read(); }
+  uint64_t bytes_read() const { return (stream_ ? stream_->bytes_read() : 0) + side_->bytes_read(); }
 
  private:
-  // Where the side band's events go: between them the programs' records take their place.
-  class SideBand;
-
   BpfCollector(BpfOptions options, std::unique_ptr<PerfCollector> side);
   sampler_settings settings() const;
   Result<void> load();
@@ -51,15 +44,9 @@ class BpfCollector final : public event::Collector {
   Result<void> name_task(int32_t tid, bool on);
   Result<void> name_tasks();
   Result<void> follow_cpus();
-  void drain();
-  void take_record(std::span<const std::byte> record);
-  void note_malformed();
-  void repeat_stacks(uint64_t now_ns);
-  Result<void> deliver(uint64_t until_ns);
-  Result<void> deliver_record(std::span<const std::byte> record);
-  Result<void> deliver_stack(std::span<const std::byte> record);
-  Result<void> tell_stack(StackBook::Stack& stack, uint64_t time_ns);
-  Result<void> describe_stack(uint64_t& id, uint64_t time_ns);
+  void describe(event::SessionInfo& info) override;
+  bool on_sample(event::Sample& sample) override;
+  Result<void> before_finish(uint64_t end_ns) override;
   Result<void> deliver_counts(uint64_t now_ns, bool is_last);
   Result<void> deliver_count(const sampler_count_key& key, const sampler_count& count, uint64_t now_ns);
   void wait(int timeout_ms);
@@ -68,21 +55,15 @@ class BpfCollector final : public event::Collector {
 
   BpfOptions options_;
   std::unique_ptr<PerfCollector> side_;
-  std::unique_ptr<SideBand> side_band_;
   Diagnostics diagnostics_;
   std::unique_ptr<SamplerObject> object_;
   std::unique_ptr<SamplerEvents> events_;
-  std::unique_ptr<ModuleBook> modules_;
-  std::unique_ptr<ProcessBook> processes_;
-  SamplerRecordDecoder decoder_;
-  event::RecordSorter sorter_;
+  std::unique_ptr<WalkStream> stream_;
   event::EventSink* sink_ = nullptr;
-  event::Event event_, stack_event_;
-  StackBook stacks_;
   std::vector<std::pair<sampler_count_key, sampler_count>> early_counts_;  // of stacks that are still to be told
   bool wide_ = false, closed_ = false, sampling_ = false;
   int backoff_ms_ = 1;
-  uint64_t bytes_read_ = 0, records_ = 0, samples_delivered_ = 0, sampling_at_ns_ = 0, last_period_ns_ = 0, last_repeat_ns_ = 0, last_counts_ns_ = 0;
+  uint64_t samples_delivered_ = 0, sampling_at_ns_ = 0, last_period_ns_ = 0, last_counts_ns_ = 0;
   uint64_t counts_period_ns_ = 0;
 };
 

@@ -13,6 +13,7 @@ CPROF_TAKE_IN(cprof_sampler_object, CPROF_SAMPLER_OBJECT);
 CPROF_TAKE_IN(cprof_sampler_object_5_10, CPROF_SAMPLER_OBJECT_5_10);
 CPROF_TAKE_IN(cprof_cpustat_object, CPROF_CPUSTAT_OBJECT);
 CPROF_TAKE_IN(cprof_uprobe_object, CPROF_UPROBE_OBJECT);
+CPROF_TAKE_IN(cprof_uprobe_object_stacks, CPROF_UPROBE_OBJECT_STACKS);
 
 namespace cprof::collect {
 
@@ -23,6 +24,9 @@ std::span<const std::byte> sampler_object_bytes(SamplerVariant variant) {
 
 std::span<const std::byte> cpustat_object_bytes() { return {cprof_cpustat_object, cprof_cpustat_object_end}; }
 
-std::span<const std::byte> uprobe_object_bytes() { return {cprof_uprobe_object, cprof_uprobe_object_end}; }
+std::span<const std::byte> uprobe_object_bytes(bool with_stacks) {
+  if (with_stacks) return {cprof_uprobe_object_stacks, cprof_uprobe_object_stacks_end};
+  return {cprof_uprobe_object, cprof_uprobe_object_end};
+}
 
 }  // namespace cprof::collect

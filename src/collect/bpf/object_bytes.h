@@ -13,6 +13,7 @@ enum class SamplerVariant : uint8_t { kFull, kFor510 };
 
 std::span<const std::byte> sampler_object_bytes(SamplerVariant variant);
 std::span<const std::byte> cpustat_object_bytes();
-std::span<const std::byte> uprobe_object_bytes();
+// with_stacks: the one that walks the stacks of calls, too; needs Linux 5.17.
+std::span<const std::byte> uprobe_object_bytes(bool with_stacks);
 
 }  // namespace cprof::collect

@@ -1,6 +1,6 @@
 // Reads the rings of the BPF programs: when its owner asks, and from a thread of its own while the owner is busy, say
 // compiling a large file's unwind table. What the thread reads is held in memory up to a limit; then it leaves records in
-// the rings, where those that do not fit are counted. Used by SamplerObject, on one thread; never looks into a record.
+// the rings, where those that do not fit are counted. Used by WalkMaps and UprobeObject, on one thread; never looks into a record.
 #pragma once
 
 #include <pthread.h>

@@ -6,6 +6,7 @@
  * All memory is preallocated and no helper takes a lock it could hold already: on_sample may run in an NMI.
  * What cannot be done is counted, never passed over.
  */
+#include "collect/bpf/sampler_state.bpf.h"
 #include "collect/bpf/sampler_stack.bpf.h"
 
 char sampler_license[] SEC("license") = "Dual BSD/GPL";
@@ -36,16 +37,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
     if (bpf_map_update_elem(&tasks, &child_tid, &same, BPF_ANY)) count(SAMPLER_TASKS_FULL);
   }
   if (settings.off_cpu && is_wanted(parent_tid)) begin_off_cpu(child_tid);
-  if (child_pid == parent_pid) return 0;
-  /* The child has its parent's mappings, and the parent's doubts about them. */
-  const struct sampler_process *process = process_of(parent_pid);
-  bpf_map_delete_elem(&execs, &child_pid);
-  if (!process) {
-    bpf_map_delete_elem(&processes, &child_pid);  /* of one that had this pid before */
-    return 0;
-  }
-  struct sampler_process copy = *process;
-  if (bpf_map_update_elem(&processes, &child_pid, &copy, BPF_ANY)) count(SAMPLER_PROCESSES_FULL);
+  if (child_pid != parent_pid) follow_fork(parent_pid, child_pid);
   return 0;
 }
 
@@ -58,13 +50,10 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid) {
     if (old != tid) bpf_map_delete_elem(&tasks, &old);
     if (bpf_map_update_elem(&tasks, &tid, &on, BPF_ANY)) count(SAMPLER_TASKS_FULL);
   }
-  uint64_t now = bpf_ktime_get_ns();
-  bpf_map_delete_elem(&processes, &pid);
-  if (bpf_map_update_elem(&execs, &pid, &now, BPF_ANY)) count(SAMPLER_PROCESSES_FULL);
+  follow_exec(pid);
   return 0;
 }
 
-/* A process's mappings stay, and when it executed: it is sampled until it is gone, and user space lets go of them. */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task) {
   uint32_t tid = (uint32_t)task->pid;

@@ -1,5 +1,5 @@
 /* The stack of the current task: walked and defined once, or sent as it is for user space to unwind. Part of
- * sampler.bpf.c. */
+ * the BPF programs that walk. */
 #ifndef CPROF_SAMPLER_STACK_BPF_H
 #define CPROF_SAMPLER_STACK_BPF_H
 
@@ -21,6 +21,25 @@ SAMPLER_INLINE const struct sampler_process *process_of(uint32_t pid) {
   if (!process) return 0;
   const uint64_t *exec_ns = bpf_map_lookup_elem(&execs, &pid);
   return exec_ns && *exec_ns > process->seen_ns ? 0 : process;
+}
+
+/* The child has its parent's mappings, and the parent's doubts about them. */
+SAMPLER_INLINE void follow_fork(uint32_t parent_pid, uint32_t child_pid) {
+  const struct sampler_process *process = process_of(parent_pid);
+  bpf_map_delete_elem(&execs, &child_pid);
+  if (!process) {
+    bpf_map_delete_elem(&processes, &child_pid);  /* of one that had this pid before */
+    return;
+  }
+  struct sampler_process copy = *process;
+  if (bpf_map_update_elem(&processes, &child_pid, &copy, BPF_ANY)) count(SAMPLER_PROCESSES_FULL);
+}
+
+/* A process's mappings stay after its exit, and when it executed: it is walked until it is gone, and user space lets go. */
+SAMPLER_INLINE void follow_exec(uint32_t pid) {
+  uint64_t now = bpf_ktime_get_ns();
+  bpf_map_delete_elem(&processes, &pid);
+  if (bpf_map_update_elem(&execs, &pid, &now, BPF_ANY)) count(SAMPLER_PROCESSES_FULL);
 }
 
 SAMPLER_INLINE void begin_walk(struct scratch *scratch, struct task_struct *task, uint32_t pid, uint32_t slot) {

@@ -1,8 +1,9 @@
-/* The walk of user_walk.h over the maps, and mappings that user space has not told of yet. Part of sampler.bpf.c. */
+/* The walk of user_walk.h over the maps, and mappings that user space has not told of yet. Part of
+ * the BPF programs that walk. */
 #ifndef CPROF_SAMPLER_WALK_BPF_H
 #define CPROF_SAMPLER_WALK_BPF_H
 
-#include "collect/bpf/sampler_state.bpf.h"
+#include "collect/bpf/walk_maps.bpf.h"
 
 SAMPLER_INLINE const uint32_t *walk_chunk(uint32_t chunk) {
   uint32_t first = 0;
@@ -53,7 +54,7 @@ struct scratch {
   struct sampler_sample sample;
   uint64_t budget_start;
   uint32_t budget_used;
-  uint32_t unused;
+  uint32_t is_taken;                    /* by a program that another one of its kind may interrupt */
   struct vma_search search;
   struct walk_memory memory;
   struct sampler_stack stack;
@@ -76,7 +77,7 @@ PERCPU_OF(counters, SAMPLER_COUNTERS, uint64_t);
 
 SAMPLER_INLINE void count(uint32_t which) {
   uint64_t *counter = bpf_map_lookup_elem(&counters, &which);
-  if (counter) ++*counter;
+  if (counter) __sync_fetch_and_add(counter, 1);  /* a program may be preempted by another one of its CPU */
 }
 
 /* The verifier sees the bound: the compiler may not prove it away or test a copy. */

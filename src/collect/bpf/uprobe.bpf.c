@@ -3,6 +3,7 @@
  * instruction that leaves the function closes the call whose entry had the same stack pointer. So recursion, exceptions,
  * longjmp and missed exits cannot give one call the time of another: calls whose frame is gone are closed as unwound by the
  * next probe of their thread. Sums and histograms are kept here; calls are told one by one only where they are asked for.
+ * Compiled twice: with UPROBE_STACKS, which needs Linux 5.17, calls that are told have the stacks they were called from.
  * For Linux 5.15 and later. Programs may be preempted and go on by turns on one CPU, so all that is shared is added to
  * atomically.
  */
@@ -21,7 +22,7 @@ struct second {
 ARRAY_OF(sites, 1, struct uprobe_site);            /* user space chooses how many, as for the next two */
 ARRAY_OF(rows, 1, struct uprobe_row);              /* function * shards + shard */
 ARRAY_OF(histograms, 1, struct uprobe_histogram);
-ARRAY_OF(counters, UPROBE_COUNTERS, uint64_t);
+ARRAY_OF(losses, UPROBE_COUNTERS, uint64_t);
 ARRAY_OF(this_second, 1, struct second);
 HASH_OF(targets, UPROBE_MAX_TARGETS, uint32_t, uint32_t);
 HASH_OF(callers, UPROBE_MAX_CALLERS, struct uprobe_caller_key, struct uprobe_caller);
@@ -47,8 +48,8 @@ struct {
 
 SAMPLER_INLINE void add(uint64_t *to, uint64_t number) { __sync_fetch_and_add(to, number); }
 
-SAMPLER_INLINE void count(uint32_t which) {
-  uint64_t *counter = bpf_map_lookup_elem(&counters, &which);
+SAMPLER_INLINE void count_loss(uint32_t which) {
+  uint64_t *counter = bpf_map_lookup_elem(&losses, &which);
   if (counter) add(counter, 1);
 }
 
@@ -59,6 +60,10 @@ SAMPLER_INLINE void raise_to(uint64_t *to, uint64_t value) {
     if (now >= value || __sync_val_compare_and_swap(to, now, value) == now) return;
   }
 }
+
+#ifdef UPROBE_STACKS
+#include "collect/bpf/sampler_stack.bpf.h"
+#endif
 
 /* ---- which threads ---- */
 
@@ -73,12 +78,18 @@ SAMPLER_INLINE int is_wanted(void) {
   return 1;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
+SAMPLER_INLINE void follow_target(struct task_struct *parent, struct task_struct *child) {
   uint32_t from = (uint32_t)(settings.filter == UPROBE_THREADS ? parent->pid : parent->tgid);
   uint32_t to = (uint32_t)(settings.filter == UPROBE_THREADS ? child->pid : child->tgid), on = 1;
-  if (from == to || !is_target(from)) return 0;
-  if (bpf_map_update_elem(&targets, &to, &on, BPF_ANY)) count(UPROBE_TARGETS_FULL);
+  if (from != to && is_target(from) && bpf_map_update_elem(&targets, &to, &on, BPF_ANY)) count_loss(UPROBE_TARGETS_FULL);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
+  if (settings.inherit) follow_target(parent, child);
+#ifdef UPROBE_STACKS
+  if (parent->tgid != child->tgid) follow_fork((uint32_t)parent->tgid, (uint32_t)child->tgid);
+#endif
   return 0;
 }
 
@@ -103,7 +114,7 @@ SAMPLER_INLINE void add_latency(struct uprobe_row *row, uint32_t at, uint64_t la
 
 /* So that somebody waits for it only when there is much: a wake-up costs more than all the rest. */
 SAMPLER_INLINE uint64_t wake_up(void) {
-  return bpf_ringbuf_query(&calls, BPF_RB_AVAIL_DATA) > settings.ring_bytes / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+  return bpf_ringbuf_query(&calls, BPF_RB_AVAIL_DATA) > settings.calls_bytes / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
 SAMPLER_INLINE int is_within_limit(uint64_t now) {
@@ -115,14 +126,18 @@ SAMPLER_INLINE int is_within_limit(uint64_t now) {
     second->calls = 0;
   }
   if (__sync_fetch_and_add(&second->calls, 1) < settings.rate_limit) return 1;
-  count(UPROBE_CALLS_LIMITED);
+  count_loss(UPROBE_CALLS_LIMITED);
   return 0;
 }
 
-SAMPLER_INLINE void tell(struct task_struct *task, const struct uprobe_frame *frame, uint64_t end_ns, uint64_t latency_ns, uint32_t end) {
-  if (latency_ns < settings.least_ns || !is_within_limit(end_ns)) return;
+/* 1: told. */
+SAMPLER_INLINE int tell(struct task_struct *task, const struct uprobe_frame *frame, uint64_t end_ns, uint64_t latency_ns, uint32_t end) {
+  if (latency_ns < settings.least_ns || !is_within_limit(end_ns)) return 0;
   struct uprobe_call *call = bpf_ringbuf_reserve(&calls, sizeof(*call), 0);
-  if (!call) return count(UPROBE_CALLS_LOST);
+  if (!call) {
+    count_loss(UPROBE_CALLS_LOST);
+    return 0;
+  }
   call->start_ns = frame->start_ns;
   call->end_ns = end_ns;
   call->latency_ns = latency_ns;
@@ -132,6 +147,7 @@ SAMPLER_INLINE void tell(struct task_struct *task, const struct uprobe_frame *fr
   call->end = end;
   bpf_probe_read_kernel_str(call->comm, sizeof(call->comm), &task->comm);
   bpf_ringbuf_submit(call, wake_up());
+  return 1;
 }
 
 /* ---- calls of a thread ---- */
@@ -145,9 +161,12 @@ SAMPLER_INLINE uint64_t without_probes(const struct uprobe_frame *frame, uint64_
   return raw_ns > cost ? raw_ns - cost : 0;
 }
 
+/* What became of a call that an exit ends. */
+enum closing { NOT_FOUND, CLOSED, CLOSED_AND_TOLD };
+
 /* Takes the innermost call off. A global function, as it is verified once so. */
 __attribute__((noinline)) int close_call(struct uprobe_thread *thread, uint64_t now, uint32_t end) {
-  if (!thread || thread->depth == 0) return 0;
+  if (!thread || thread->depth == 0) return NOT_FOUND;
   uint32_t depth = --thread->depth;
   const struct uprobe_frame *frame = frame_at(thread, depth);
   uint32_t at = shard_of(frame->function);
@@ -156,8 +175,8 @@ __attribute__((noinline)) int close_call(struct uprobe_thread *thread, uint64_t 
   if (depth > 0) frame_at(thread, depth - 1)->nested_ns += frame->nested_ns + settings.pair_ns[frame->is_stepped & 1];
   if (row && end == UPROBE_FINISHED) add_latency(row, at, latency_ns, raw_ns);
   else if (row) add(&row->unwound, 1);
-  if (settings.has_calls) tell(bpf_get_current_task_btf(), frame, now, latency_ns, end);
-  return 1;
+  if (!settings.has_calls) return CLOSED;
+  return tell(bpf_get_current_task_btf(), frame, now, latency_ns, end) ? CLOSED_AND_TOLD : CLOSED;
 }
 
 SAMPLER_INLINE int is_on_signal_stack(struct task_struct *task, uint64_t sp) { return sp - task->sas_ss_sp < task->sas_ss_size; }
@@ -228,8 +247,12 @@ SAMPLER_INLINE void note_caller(uint64_t sp, uint32_t function) {
     known = bpf_map_lookup_elem(&callers, &key);
   }
   if (known) add(&known->calls, 1);
-  else count(UPROBE_CALLERS_FULL);
+  else count_loss(UPROBE_CALLERS_FULL);
 }
+
+#ifdef UPROBE_STACKS
+#include "collect/bpf/uprobe_stack.bpf.h"
+#endif
 
 /* ---- probes ---- */
 
@@ -241,7 +264,7 @@ SAMPLER_INLINE void begin_call(const struct pt_regs *ctx, const struct uprobe_si
   if (thread) close_gone(thread, ctx->sp);
   if (!thread || thread->depth >= UPROBE_MAX_DEPTH) {
     add(&row->untimed, 1);
-    return count(thread ? UPROBE_TOO_DEEP : UPROBE_NO_THREAD_ROOM);
+    return count_loss(thread ? UPROBE_TOO_DEEP : UPROBE_NO_THREAD_ROOM);
   }
   struct uprobe_frame *frame = frame_at(thread, thread->depth++);
   frame->sp = ctx->sp;
@@ -332,14 +355,15 @@ __attribute__((noinline)) int bring_up(struct uprobe_thread *thread, uint32_t at
 /* Where the function at the top leaves its stack pointer, everything at it and below is gone. */
 SAMPLER_INLINE int end_call(struct uprobe_thread *thread, uint64_t sp, uint32_t function, uint64_t now) {
   for (int i = 0; i < UPROBE_MAX_DEPTH; i++) {
-    if (thread->depth == 0) return 0;
+    if (thread->depth == 0) return NOT_FOUND;
     const struct uprobe_frame *top = frame_at(thread, thread->depth - 1);
     if (top->sp == sp && top->function == function) return close_call(thread, now, UPROBE_FINISHED);
     if (!is_gone(top, sp)) break;
     close_call(thread, now, UPROBE_UNWOUND);
   }
   uint32_t depth = find_call(thread, sp, function);
-  return depth && bring_up(thread, depth - 1) && close_call(thread, now, UPROBE_FINISHED);
+  if (!depth || !bring_up(thread, depth - 1)) return NOT_FOUND;
+  return close_call(thread, now, UPROBE_FINISHED);
 }
 
 SEC("uprobe")
@@ -361,7 +385,11 @@ int on_exit(struct pt_regs *ctx) {
     return 0;
   }
   uint64_t sp = ctx->sp - (site->kind == UPROBE_RETURNED ? sizeof(uint64_t) : 0);
-  if (!thread || !end_call(thread, sp, site->function, now)) count(UPROBE_UNMATCHED);
+  int closing = thread ? end_call(thread, sp, site->function, now) : NOT_FOUND;
+  if (closing == NOT_FOUND) count_loss(UPROBE_UNMATCHED);
+#ifdef UPROBE_STACKS
+  if (closing == CLOSED_AND_TOLD) tell_stack(ctx, thread, now);
+#endif
   return 0;
 }
 

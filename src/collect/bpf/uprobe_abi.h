@@ -23,6 +23,7 @@ enum uprobe_counter {
   UPROBE_UNMATCHED,                     /* exits of calls that began before the probes were there */
   UPROBE_CALLERS_FULL,                  /* calls whose caller was not noted */
   UPROBE_TARGETS_FULL,
+  UPROBE_STACKS_BUSY,                   /* calls without a stack: their CPU was walking as many as it can at once */
   UPROBE_COUNTERS
 };
 
@@ -36,9 +37,13 @@ struct uprobe_settings {
   uint32_t has_calls;                   /* each call is told, through the ring */
   uint32_t finds_mappings;              /* the kernel has bpf_find_vma */
   uint32_t rate_limit;                  /* calls told a second; 0: no limit */
-  uint32_t unused;
+  uint32_t max_depth;                   /* of stacks; the next three, too, are what the walk wants (walk_maps.bpf.h) */
   uint64_t least_ns;                    /* calls told last at least so long */
-  uint64_t ring_bytes;
+  uint64_t calls_bytes;                 /* of the ring of calls told */
+  uint32_t ring_bytes;                  /* of each CPU's ring of stacks */
+  uint8_t user_stacks, kernel_stacks;
+  uint8_t has_stacks;                   /* for user space: the object that walks is the one to load */
+  uint8_t unused;
   uint64_t self_ns[2];                  /* what a probe adds to a latency: first instruction emulated, or stepped */
   uint64_t pair_ns[2];                  /* what the probes of a call add to the calls around it, the same two */
 };

@@ -35,29 +35,32 @@ UprobeObject::~UprobeObject() {
   if (links_) links_->detach();
   for (bpf_link* link : others_) bpf_link__destroy(link);
   ring_.stop();
+  walk_.reset();
   for (std::span<std::byte> area : mapped_) munmap(area.data(), area.size());
   bpf_object__close(object_);
 }
 
 Result<void> UprobeObject::open_and_load(const uprobe_settings& settings, const Sizes& sizes) {
   settings_ = settings;
-  object_ = TRY(open_built_in(uprobe_object_bytes(), "cprof_uprobe", std::as_bytes(std::span(&settings, 1))));
+  object_ = TRY(open_built_in(uprobe_object_bytes(settings.has_stacks != 0), "cprof_uprobe", std::as_bytes(std::span(&settings, 1))));
   auto resize = [&](const char* name, uint32_t entries) { bpf_map__set_max_entries(bpf_object__find_map_by_name(object_, name), entries); };
   const uint32_t rows = sizes.functions * settings.shards;
   resize("sites", std::max(1u, sizes.sites));
   resize("rows", rows);
   resize("histograms", settings.has_latency ? rows : 1);
-  resize("calls", settings.has_calls ? static_cast<uint32_t>(settings.ring_bytes) : static_cast<uint32_t>(page_rounded(1)));
+  resize("calls", settings.has_calls ? static_cast<uint32_t>(settings.calls_bytes) : static_cast<uint32_t>(page_rounded(1)));
   if (settings.filter != UPROBE_PROCESSES && settings.filter != UPROBE_THREADS) resize("targets", 1);
   if (!settings.has_callers) resize("callers", 1);
   auto program = [&](const char* name) { return bpf_object__find_program_by_name(object_, name); };
-  bpf_program__set_autoload(program("on_fork"), settings.inherit != 0);
+  bpf_program__set_autoload(program("on_fork"), settings.inherit || settings.has_stacks);
   bpf_program__set_autoload(program("on_thread_end"), settings.has_calls != 0);
   bpf_program__set_autoload(program("on_task"), settings.has_calls != 0);
   if (sizes.is_multi)
     for (const char* name : {"on_entry", "on_exit"})
       bpf_program__set_expected_attach_type(program(name), static_cast<bpf_attach_type>(kUprobeMultiAttachType));
+  if (settings.has_stacks) WalkMaps::fit(*object_);
   TRY(load_built_in(object_));
+  if (settings.has_stacks) walk_ = TRY(WalkMaps::make(*object_, settings.ring_bytes));
   links_ = std::make_unique<UprobeLinks>(program("on_entry"), program("on_exit"), sizes.is_multi);
   return map_arrays(sizes);
 }
@@ -92,7 +95,8 @@ Result<void> UprobeObject::set_cgroup(int cgroup_fd) {
 }
 
 Result<void> UprobeObject::start() {
-  if (settings_.inherit) others_.push_back(TRY(attach_built_in(object_, "on_fork")));
+  if (settings_.inherit || settings_.has_stacks) others_.push_back(TRY(attach_built_in(object_, "on_fork")));
+  if (settings_.has_stacks) others_.push_back(TRY(attach_built_in(object_, "on_exec")));
   if (settings_.has_calls) others_.push_back(TRY(attach_built_in(object_, "on_thread_end")));
   return {};
 }
@@ -125,7 +129,7 @@ void UprobeObject::add_histogram(uint32_t function, std::span<uint64_t, UPROBE_B
 
 std::array<uint64_t, UPROBE_COUNTERS> UprobeObject::counters() const {
   std::array<uint64_t, UPROBE_COUNTERS> values{};
-  for (uint32_t key = 0; key < UPROBE_COUNTERS; key++) (void)bpf_map_lookup_elem(map_fd("counters"), &key, &values[key]);
+  for (uint32_t key = 0; key < UPROBE_COUNTERS; key++) (void)bpf_map_lookup_elem(map_fd("losses"), &key, &values[key]);
   return values;
 }
 

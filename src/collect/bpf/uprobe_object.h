@@ -16,6 +16,7 @@
 #include "collect/bpf/ring_reader.h"
 #include "collect/bpf/uprobe_abi.h"
 #include "collect/bpf/uprobe_links.h"
+#include "collect/bpf/walk_maps.h"
 
 struct bpf_object;
 
@@ -36,8 +37,10 @@ class UprobeObject {
   Result<void> add_target(uint32_t id);              // pid or tid, as the filter says
   Result<void> set_cgroup(int cgroup_fd);
 
-  // Follows forks and ends of threads, where the settings ask for it; before the first probe.
+  // Follows forks, execs and ends of threads, where the settings ask for it; before the first probe.
   Result<void> start();
+  // With has_stacks: what the walk goes by and where its records come. Null without.
+  WalkMaps* walk() { return walk_.get(); }
   UprobeLinks& links() { return *links_; }
 
   uprobe_row row(uint32_t function) const;  // over all shards
@@ -61,6 +64,7 @@ class UprobeObject {
   std::unique_ptr<UprobeLinks> links_;
   std::vector<bpf_link*> others_;
   RingReader ring_;
+  std::unique_ptr<WalkMaps> walk_;
   std::vector<std::span<std::byte>> mapped_;
   std::span<uprobe_site> sites_;
   std::span<const uprobe_row> rows_;

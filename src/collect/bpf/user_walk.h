@@ -209,6 +209,12 @@ CP_INLINE int walk_enter_frame(struct user_walk *walk, uint64_t *frames) {
   return is_mapped ? 0 : walk_stop_unmapped(walk, SAMPLER_END_NO_MAPPING);
 }
 
+/* Where a function is being left: its own frame, then its caller by the return address on top of the stack, whatever the
+ * tables say of that instruction. 1: the walk is over. */
+CP_INLINE int walk_leave(struct user_walk *walk, uint64_t *frames) {
+  return walk_record_frame(walk, frames) || walk_returning_step(walk, 0);
+}
+
 /* Goes on through callers whose rules are known and plain, as most are, and decides nothing: what is out of the ordinary
  * is left to walk_advance(), which begins at the frame where this stopped. */
 CP_INLINE void walk_known_callers(struct user_walk *walk, uint64_t *frames, struct walk_memory *memory) {

@@ -68,9 +68,10 @@ walk_memory g_memory;
 uint64_t g_owner = 1;
 bool g_tells_mappings = true;
 
-Outcome walk_from(const unwind::RegisterSet& registers, uint32_t max_depth = SAMPLER_MAX_DEPTH) {
+uint64_t g_frames[SAMPLER_MAX_DEPTH];
+
+user_walk walk_at(const unwind::RegisterSet& registers, uint32_t max_depth) {
   OwnMaps& maps = own_maps();
-  static uint64_t frames[SAMPLER_MAX_DEPTH];
   g_memory.window_bytes = 0;
   user_walk walk{};
   walk.owner = g_owner;
@@ -81,9 +82,18 @@ Outcome walk_from(const unwind::RegisterSet& registers, uint32_t max_depth = SAM
   walk.pc = registers.value[16];
   walk.sp = registers.value[7];
   walk.fp = registers.value[6];
-  for (int step = 0; step <= SAMPLER_MAX_DEPTH && !walk_advance(&walk, frames, &g_memory); step++) {
+  return walk;
+}
+
+Outcome go_on(user_walk& walk) {
+  for (int step = 0; step <= SAMPLER_MAX_DEPTH && !walk_advance(&walk, g_frames, &g_memory); step++) {
   }
-  return {{frames, frames + walk.depth}, walk.end, walk.wants_snapshot != 0};
+  return {{g_frames, g_frames + walk.depth}, walk.end, walk.wants_snapshot != 0};
+}
+
+Outcome walk_from(const unwind::RegisterSet& registers, uint32_t max_depth = SAMPLER_MAX_DEPTH) {
+  user_walk walk = walk_at(registers, max_depth);
+  return go_on(walk);
 }
 
 unwind::RegisterSet at(uint64_t pc, uint64_t sp = 0x1000, uint64_t fp = 0) {
@@ -161,6 +171,34 @@ TEST(UserWalk, ThroughLibraryCallbacks) {
   g_sink = 7;
   qsort(numbers, 20, sizeof(int), compare);
   expect_equal();
+}
+
+// Its caller is on top of the stack then, whatever the tables say of the place: here that of a function's middle.
+TEST(UserWalk, FromWhereAFunctionIsLeft) {
+  recurse(10);
+  const Outcome whole = g_both.walked;
+  ucontext_t context;
+  getcontext(&context);
+  user_walk here = walk_at(unwind::registers_of(context), SAMPLER_MAX_DEPTH);
+  ASSERT_EQ(walk_advance(&here, g_frames, &g_memory), 0) << "to the caller of this function";
+  const uint64_t returns_to = here.pc;
+  unwind::RegisterSet leaving = at(whole.frames.front(), here.sp - 8, here.fp);
+  const Outcome rest = go_on(here);
+  user_walk walk = walk_at(leaving, SAMPLER_MAX_DEPTH);
+  ASSERT_EQ(walk_leave(&walk, g_frames), 0);
+  EXPECT_EQ(walk.pc, returns_to);
+  const Outcome left = go_on(walk);
+  EXPECT_EQ(left.end, SAMPLER_END_COMPLETE);
+  ASSERT_EQ(left.frames.size(), rest.frames.size());
+  EXPECT_EQ(left.frames.front(), whole.frames.front());
+  EXPECT_TRUE(std::equal(left.frames.begin() + 1, left.frames.end(), rest.frames.begin() + 1));
+}
+
+TEST(UserWalk, WhereAFunctionIsLeftWithoutAReadableStack) {
+  user_walk walk = walk_at(at(reinterpret_cast<uint64_t>(&aligned), 8), SAMPLER_MAX_DEPTH);
+  EXPECT_EQ(walk_leave(&walk, g_frames), 1);
+  EXPECT_EQ(walk.end, SAMPLER_END_UNREADABLE);
+  EXPECT_EQ(walk.depth, 1u) << "the function itself is known";
 }
 
 #if !defined(__SANITIZE_THREAD__)  // which calls handlers its own way
