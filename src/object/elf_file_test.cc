@@ -207,7 +207,8 @@ TEST(ElfFile, ADollarBeginsMappingSymbolsOfArmAndFunctionsOfSwift) {
     builder.add_symbols({{"$x", 0x10, 0, STT_NOTYPE, text},
                          {"$d.17", 0x14, 0, STT_NOTYPE, text},
                          {"$s4main3fooyyF", 0x18, 8, STT_FUNC, text}});
-    auto symbols = open_bytes(builder.build())->symbols();
+    auto file = open_bytes(builder.build());
+    auto symbols = file->symbols();
     ASSERT_TRUE(symbols);
     EXPECT_EQ(symbols->size(), machine == EM_AARCH64 ? 1u : 3u);
     EXPECT_EQ(symbols->back().name, "$s4main3fooyyF");
