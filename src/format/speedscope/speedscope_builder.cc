@@ -10,9 +10,6 @@
 #include "format/values.h"
 
 namespace cprof::format {
-namespace {
-
-}  // namespace
 
 using profile::CallSiteId;
 using profile::LocationId;
