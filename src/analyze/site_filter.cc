@@ -25,7 +25,8 @@ void append(std::vector<const Pattern*>& to, const std::vector<Pattern>& pattern
 }  // namespace
 
 SiteFilter::SiteFilter(const Profile& profile, const Filters& filters)
-    : profile_(profile), filters_(filters), python_(profile) {
+    : profile_(profile), filters_(filters) {
+  if (filters.python != PythonFrames::kMixed) python_.emplace(profile);
   append(patterns_, filters.focus);
   first_ignore_ = patterns_.size();
   append(patterns_, filters.ignore);
@@ -59,7 +60,7 @@ bool SiteFilter::finds(size_t index, LocationId id, uint16_t line) {
 bool SiteFilter::is_hidden(LocationId id, uint16_t line) {
   for (size_t i = first_hide_; i < first_show_from_; ++i)
     if (finds(i, id, line)) return true;
-  return filters_.python == PythonFrames::kOnly && !python_.is_function(id, line);
+  return filters_.python == PythonFrames::kOnly && !python_->is_function(id, line);
 }
 
 SiteFilter::Place SiteFilter::look_at(LocationId id) {
@@ -69,10 +70,10 @@ SiteFilter::Place SiteFilter::look_at(LocationId id) {
     for (size_t i = 0; i < first_ignore_; ++i)
       if (finds(i, id, line)) place.focus |= uint64_t{1} << i;
     for (size_t i = first_ignore_; i < first_hide_ && !place.is_ignored; ++i) place.is_ignored = finds(i, id, line);
-    place.has_python |= python_.is_function(id, line);
+    place.has_python |= python_ && python_->is_function(id, line);
     if (is_hidden(id, line)) continue;
     place.left.push_back(line);
-    if (!python_.is_interpreter(id, line)) place.folded.push_back(line);
+    if (python_ && !python_->is_interpreter(id, line)) place.folded.push_back(line);
     if (first_show_from_ < patterns_.size() && finds(first_show_from_, id, line)) place.starts_at = line;
   }
   return place;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -32,7 +33,7 @@ class SiteFilter {
     bool is_ignored = false;
     int32_t starts_at = -1;             // the outermost line that show_from finds
     std::vector<uint16_t> left = {};    // lines that are not hidden
-    std::vector<uint16_t> folded = {};  // of these, the lines that are not the interpreter's
+    std::vector<uint16_t> folded = {};  // of these, the lines that are not the interpreter's; empty where nobody asks
     bool has_python = false;
   };
   using TextMatches = std::vector<int8_t>;  // by StringId: unknown, no, yes
@@ -53,7 +54,7 @@ class SiteFilter {
 
   const profile::Profile& profile_;
   const Filters& filters_;
-  PythonFrameFinder python_;
+  std::optional<PythonFrameFinder> python_;  // none: nobody asks
   std::vector<const Pattern*> patterns_;  // focus, ignore, hide, show_from
   size_t first_ignore_ = 0, first_hide_ = 0, first_show_from_ = 0;
   std::vector<TextMatches> matches_;  // by pattern
