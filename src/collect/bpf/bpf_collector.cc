@@ -276,12 +276,7 @@ Result<bool> BpfCollector::poll(int timeout_ms) {
 }
 
 void BpfCollector::report_losses() {
-  struct Row {
-    sampler_counter counter;
-    Severity severity;
-    const char *name, *description;
-  };
-  static constexpr Row kRows[] = {
+  static constexpr CounterWords kRows[] = {
       {SAMPLER_RING_FULL_SAMPLES, Severity::kDataLoss, "lost_samples", "samples lost in the kernel's ring; lower -F"},
       {SAMPLER_RING_FULL_SWITCHES, Severity::kDataLoss, "bpf_lost_switches", "context switches lost in the kernel's ring"},
       {SAMPLER_COUNTS_FULL, Severity::kDataLoss, "bpf_counts_full", "samples not counted because there were too many different stacks"},
@@ -290,8 +285,7 @@ void BpfCollector::report_losses() {
       {SAMPLER_UNTRACED_SWITCHES, Severity::kInfo, "bpf_switches_untraced", "switches to a CPU that the kernel's tracepoint left out; they are taken to have followed the wake-up"},
   };
   auto counters = object_->walk().counters();
-  for (const Row& row : kRows)
-    if (counters[row.counter]) diagnostics_.add(row.name, row.severity, row.description, counters[row.counter]);
+  report_counters(kRows, counters, diagnostics_);
   // What was taken is delivered or among the losses above; anything else is a fault here.
   uint64_t accounted = samples_delivered_ + counters[SAMPLER_RING_FULL_SAMPLES] + counters[SAMPLER_COUNTS_FULL];
   if (accounted != counters[SAMPLER_SAMPLES])

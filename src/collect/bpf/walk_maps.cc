@@ -18,6 +18,11 @@ constexpr size_t kChunkBytes = SAMPLER_CHUNK_WORDS * sizeof(uint32_t);
 
 }  // namespace
 
+void report_counters(std::span<const CounterWords> rows, std::span<const uint64_t> counters, Diagnostics& diagnostics) {
+  for (const CounterWords& row : rows)
+    if (counters[row.counter]) diagnostics.add(row.name, row.severity, row.description, counters[row.counter]);
+}
+
 void WalkMaps::fit(bpf_object& object) {
   const auto cpus = static_cast<uint32_t>(std::clamp(libbpf_num_possible_cpus(), 1, SAMPLER_MAX_CPUS));
   bpf_map__set_max_entries(bpf_object__find_map_by_name(&object, "scratches"), cpus * SAMPLER_SLOTS);

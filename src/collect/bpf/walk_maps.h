@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "base/fd.h"
 #include "collect/bpf/ring_reader.h"
 #include "collect/bpf/sampler_maps.h"
@@ -15,6 +16,14 @@
 struct bpf_object;
 
 namespace cprof::collect {
+
+// A counter of the programs that is a loss, or worth a note, where it is not 0.
+struct CounterWords {
+  sampler_counter counter;
+  Severity severity;
+  const char *name, *description;
+};
+void report_counters(std::span<const CounterWords> rows, std::span<const uint64_t> counters, Diagnostics& diagnostics);
 
 class WalkMaps final : public SamplerMaps {
  public:

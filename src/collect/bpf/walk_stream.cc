@@ -158,12 +158,7 @@ Result<void> WalkStream::deliver_record(std::span<const std::byte> record) {
 }
 
 void WalkStream::report() {
-  struct Row {
-    sampler_counter counter;
-    Severity severity;
-    const char *name, *description;
-  };
-  static constexpr Row kRows[] = {
+  static constexpr CounterWords kRows[] = {
       {SAMPLER_RING_FULL_STACKS, Severity::kDataLoss, "bpf_lost_stacks", "stacks lost in the kernel's ring; take fewer of them a second"},
       {SAMPLER_RING_FULL_SNAPSHOTS, Severity::kInfo, "bpf_snapshots_refused", "stacks cut because a copy of them found no room in the ring"},
       {SAMPLER_NO_RING, Severity::kDataLoss, "bpf_no_ring", "records lost because their CPU had no ring yet"},
@@ -171,9 +166,7 @@ void WalkStream::report() {
       {SAMPLER_SNAPSHOTS_OVER_BUDGET, Severity::kInfo, "bpf_snapshots_over_budget", "stacks cut because too many samples wanted a copy of their stack"},
       {SAMPLER_LOOKED_UP, Severity::kInfo, "bpf_mappings_looked_up", "times that the BPF program looked a mapping up that it had not been told of yet"},
   };
-  const auto counters = maps_.counters();
-  for (const Row& row : kRows)
-    if (counters[row.counter]) diagnostics_.add(row.name, row.severity, row.description, counters[row.counter]);
+  report_counters(kRows, maps_.counters(), diagnostics_);
   if (sorter_.late())
     diagnostics_.add("records_late", Severity::kInfo, "records that came after later ones had been delivered", sorter_.late());
   modules_.report(diagnostics_);
