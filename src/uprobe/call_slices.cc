@@ -65,7 +65,7 @@ std::map<uint32_t, std::vector<CallStack>> CallSlices::join(const CallStacks& st
     sums.add(call.function, *found, call.latency_ns);
     if (found->end != profile::StackEnd::kComplete)
       losses.add(fmt::format("call_stacks_{}", name_of(found->end)), Severity::kNotice,
-                 fmt::format("stacks of told calls that end early: {}", description_of(found->end)));
+                 fmt::format("stacks of told calls that end early ({})", name_of(found->end)));
   }
   return sums.by_name(stacks);
 }
