@@ -78,6 +78,7 @@ uint64_t hash_of_input(const ModuleInput& input) {
   hash.add(input.compile.machine->elf_machine);
   hash.add(input.compile.entry);
   for (auto [start, end] : input.compile.text) hash.add(start), hash.add(end);
+  static_assert(std::has_unique_object_representations_v<cp_rule>, "no padding goes into the hash");
   for (const KnownCode& known : input.compile.known_code)
     hash.add(known.start), hash.add(known.end), hash.add(std::as_bytes(std::span(&known.rule, 1)));
   for (const CfiSource& source : input.sources) {
